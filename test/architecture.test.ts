@@ -47,7 +47,7 @@ const DISK: readonly { name: RegExp; for: string }[] = [
   { name: /^lake\/storage\/folder-/, for: "the storage of a lake in a folder" },
   { name: /^lake\/local\//, for: "unfinished work on this machine" },
   {
-    name: /^lake\/segments\/(segment-file|segment-folder|build-segment)\.ts$/,
+    name: /^lake\/segments\/(segment-file|segment-folder|build-segment|block-worker)\.(ts|js)$/,
     for: "segments of bars, a cache on this machine",
   },
   {
@@ -128,7 +128,7 @@ const TIME: readonly { name: RegExp; for: string }[] = [
   { name: /^lease\/own-leases\.ts$/, for: "renewals of the leases of this process" },
   { name: /^serve\/http\/request-lifetime\.ts$/, for: "how long a client has read nothing" },
   { name: /^serve\/http\/request-lifetime\.ts$/, for: "the timeout of a connection" },
-  { name: /^ui\/process\/memory-watch\.ts$/, for: "looks at the memory of the process" },
+  { name: /^ui\/process\/memory-worker\.js$/, for: "looks at the memory of the process" },
   { name: /^ui\/browser\//, for: "what a person at the page waits for" },
   { name: /^cli\//, for: "what a person at the terminal waits for" },
 ];
@@ -141,6 +141,8 @@ const MAX_LINES = 500;
 interface Import {
   readonly specifier: string;
   readonly typeOnly: boolean;
+  /** Whether the module is loaded only when the code that names it runs. */
+  readonly isDynamic?: boolean;
 }
 
 /** Source texts by path below `src`, with `/` between folders. */
@@ -163,9 +165,21 @@ function importsOf(source: string): Import[] {
   for (const [, specifier = ""] of code.matchAll(/^import\s*"([^"]+)"/gm))
     found.push({ specifier, typeOnly: false });
   for (const [, specifier = ""] of code.matchAll(/\bimport\(\s*["']([^"']+)["']/g)) {
-    found.push({ specifier, typeOnly: false });
+    found.push({ specifier, typeOnly: false, isDynamic: true });
   }
   return found;
+}
+
+/** The files and packages that are loaded with a file. */
+function loadedWith(tree: Tree, entry: string): ReadonlySet<string> {
+  const loaded = new Set([entry]);
+  for (const file of loaded) {
+    for (const { specifier, typeOnly, isDynamic } of importsOf(tree.get(file) ?? "")) {
+      if (typeOnly || isDynamic) continue;
+      loaded.add(specifier.startsWith(".") ? targetOf(file, specifier) : specifier);
+    }
+  }
+  return loaded;
 }
 
 /** The path below `src` that a relative specifier means. */
@@ -233,7 +247,8 @@ function namedTemporaries(file: string, source: string): string[] {
 function badShapes(file: string, source: string): string[] {
   const found: string[] = [];
   if (file.split("/").some((part) => NAMELESS.test(part))) found.push(`${file}: has no real name`);
-  if (!/^[a-z0-9]+(-[a-z0-9]+)*(\.d)?\.ts$/.test(basename(file))) found.push(`${file}: is not in kebab-case`);
+  if (!/^[a-z0-9]+(-[a-z0-9]+)*((\.d)?\.ts|-worker\.js)$/.test(basename(file)))
+    found.push(`${file}: is not in kebab-case`);
   const lines = source.trimEnd().split("\n").length;
   if (lines > MAX_LINES) found.push(`${file}: has ${lines} lines, more than ${MAX_LINES}`);
   const [folder = ""] = file.split("/");
@@ -280,7 +295,7 @@ function readTree(): Tree {
   const root = fileURLToPath(new URL("../src", import.meta.url));
   const files = readdirSync(root, { recursive: true, encoding: "utf8" })
     .map((file) => file.split(sep).join("/"))
-    .filter((file) => /\.tsx?$/.test(file) && !file.startsWith(ASSEMBLY));
+    .filter((file) => /(\.tsx?|-worker\.js)$/.test(file) && !file.startsWith(ASSEMBLY));
   return new Map(files.map((file) => [moduleName(file), readFileSync(join(root, file), "utf8")]));
 }
 
@@ -302,6 +317,20 @@ describe("the tree", () => {
 
   test("obeys its layers, homes, names and sizes, and has no cycles", () => {
     expect(violations(tree)).toEqual([]);
+  });
+
+  // Its modules take longer to load than a short query; it is no part of the bundle of the commands.
+  test.each([
+    "cli/program.ts",
+    "cli/commands/sql.ts",
+    "cli/commands/ui.ts",
+    "cli/commands/import.ts",
+    "cli/commands/lake/status.ts",
+    "cli/commands/pipelines/run.ts",
+    "ui/process/query-process.ts",
+  ])("%s starts without Arrow", (entry) => {
+    expect([...loadedWith(tree, entry)]).not.toContain("apache-arrow");
+    expect([...tree.keys()]).toContain(entry);
   });
 
   test("uses the disk and the machine's time in each place that is listed for it", () => {

@@ -5,7 +5,7 @@ import { systemClock } from "../../src/client/system-clock.js";
 import { literal } from "../../src/db/quote.js";
 import { Session } from "../../src/db/session/session.js";
 import { parquetRelation } from "../../src/db/views/parquet-relation.js";
-import { klinesQuery } from "../../src/jobs/ingest/bars/klines-request.js";
+import { klinesQuery } from "../../src/jobs/ingest/bars/kline-requester.js";
 import { definePipeline } from "../../src/jobs/pipeline/definition.js";
 import { CONCURRENCY } from "../../src/jobs/run/request/request-sender.js";
 import { planPipeline, runPipeline } from "../../src/jobs/run/run-pipeline.js";

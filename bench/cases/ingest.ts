@@ -6,7 +6,7 @@ import { freedAfterUse } from "../../src/core/memory-pool.js";
 import { literal } from "../../src/db/quote.js";
 import { Session } from "../../src/db/session/session.js";
 import { parquetRelation } from "../../src/db/views/parquet-relation.js";
-import { klinesQuery } from "../../src/jobs/ingest/bars/klines-request.js";
+import { klinesQuery } from "../../src/jobs/ingest/bars/kline-requester.js";
 import { CONCURRENCY } from "../../src/jobs/run/request/request-sender.js";
 import { runPipeline } from "../../src/jobs/run/run-pipeline.js";
 import { byteCount, Lake } from "../../src/lake/lake.js";

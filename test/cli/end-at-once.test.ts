@@ -2,7 +2,7 @@ import { execFile, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { expect, test } from "vitest";
 
-const MODULE = new URL("../../dist/cli/end-at-once.js", import.meta.url).href;
+const MODULE = new URL("../../dist/cli/cli.js", import.meta.url).href;
 /** A process with a handler for signals, which says its id, and has nothing more to do where the call does not end it. */
 const SCRIPT = `import { endAtOnce } from ${JSON.stringify(MODULE)};
 process.on("SIGINT", () => {}).on("SIGTERM", () => {});

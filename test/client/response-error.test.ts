@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { isTooManySymbols, symbolLimitOf } from "../../src/client/response-error.js";
+import { isTooManySymbols, statesNotOffered, symbolLimitOf } from "../../src/client/response-error.js";
 import { ServiceError, TransportError } from "../../src/core/errors.js";
 
 function refusal(status: number, code: string, serverMessage?: string): ServiceError {
@@ -49,4 +49,18 @@ describe("too many symbols", () => {
     for (const error of [new TransportError("too many symbols"), new Error("too many symbols"), undefined])
       expect(isTooManySymbols(error)).toBe(false);
   });
+});
+
+test.each<[boolean, number, string]>([
+  [true, 403, "NO_FINANCIAL_PERMISSION"],
+  [true, 404, "NOT_FOUND"],
+  [false, 403, "FORBIDDEN"],
+  [false, 403, "HTTP_403"],
+  [false, 403, "NOT_FOUND"],
+  [false, 404, "NO_ROUTE"],
+  [false, 404, "HTTP_404"],
+  [false, 404, "SYMBOL_NOT_FOUND"],
+  [false, 503, "NO_FINANCIAL_PERMISSION"],
+])("whether the service states that it does not offer an endpoint: %s for %i %s", (states, status, code) => {
+  expect(statesNotOffered(refusal(status, code))).toBe(states);
 });

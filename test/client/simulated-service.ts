@@ -1,5 +1,5 @@
 import { type GroupOptions, KeyQuota } from "../../src/client/key/key-quota.js";
-import type { QuotaState } from "../../src/client/key/quota-gate.js";
+import type { QuotaState } from "../../src/plan/quota/rate.js";
 import { eventClock } from "../faults/clock/event-clock.js";
 
 export const MINUTE = 60_000;
@@ -54,7 +54,7 @@ export interface Simulation {
   /** Gives numbers from 0 to 1. */
   readonly random: () => number;
   /** The quotas of the processes that share the key; one where none is given. */
-  readonly quotas?: readonly GroupOptions[];
+  readonly quotas?: readonly (GroupOptions & { readonly share?: number })[];
   /** Requests of a process in flight at once. @default 4 */
   readonly workers?: number;
   /** Whether a refusal gives the wait. @default true */
@@ -84,7 +84,9 @@ export async function simulate(simulation: Simulation): Promise<Outcome> {
   const start = Date.parse("2026-11-21T00:00:17Z");
   const end = start + simulation.minutes * MINUTE;
   const clock = eventClock(start);
-  const quotas = (simulation.quotas ?? [{}]).map((options) => new KeyQuota(clock, () => options));
+  const quotas = (simulation.quotas ?? [{}]).map(
+    (options) => new KeyQuota(clock, () => options, options.share),
+  );
   const [passed, refused]: [number[], number[]] = [[], []];
   const { others = [], strays = [] } = simulation;
   const isIn = (span: Span): boolean => clock.now() - start >= span.start && clock.now() - start < span.end;

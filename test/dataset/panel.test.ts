@@ -122,18 +122,6 @@ describe("a panel", () => {
     },
   );
 
-  once("factor is what prices were multiplied by, and leaves the last factor of SQL", async () => {
-    const cells = await cellsOf(await open({ fields: ["close", "factor"] }));
-    const raw = await rowsOf(`SELECT symbol, ${AT}, close FROM bars_1d WHERE ${WINDOW}`);
-    let adjusted = 0;
-    for (const [key, row] of raw) {
-      const { close, factor } = cells.get(key) as { close: number; factor: number };
-      expect(close).toBe((row.close as number) * factor);
-      if (factor !== 1) adjusted++;
-    }
-    expect(adjusted).toBeGreaterThan(100);
-  });
-
   test.each(
     pickFrom(["forward", "forward_additive", "backward_additive"] as const, { few: 1, more: 3, all: 3 }),
   )("has the %s prices of SQL", async (adjustment) => {

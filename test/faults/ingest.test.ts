@@ -1,14 +1,13 @@
-import { expect, onTestFinished, test } from "vitest";
-import { ServiceClient } from "../../src/client/service-client.js";
-import { definePipeline, type PipelineDefinition } from "../../src/jobs/pipeline/definition.js";
-import { type RunOptions, type RunReport, runPipeline } from "../../src/jobs/run/run-pipeline.js";
+import { expect, test } from "vitest";
+import type { PipelineDefinition } from "../../src/jobs/pipeline/definition.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { RUNS } from "../../src/schema/runs.js";
+import { barsAt, newestBars } from "../jobs/minute-market.js";
+import { scriptedMarket } from "../jobs/scripted-market.js";
 import { queryLake, temporaryLake } from "../lake/temporary-lake.js";
 import { once } from "../once.js";
 import { pickFrom } from "../sweep.js";
-import { virtualClock } from "./clock/virtual-clock.js";
-import { cutAfter, html, json, type Script, type Seen, startScripted } from "./service/scripted-service.js";
+import { html, json, type Script } from "./service/scripted-service.js";
 
 /** A Saturday: every session before it has settled. */
 const NOW = Date.parse("2024-01-13T00:00:00Z");
@@ -17,62 +16,14 @@ const DAY = 86_400_000;
 const DAYS = [0, 1, 2, 3, 4].map((n) => Date.parse("2024-01-07T16:00:00Z") + n * DAY);
 const DAILY: PipelineDefinition = { name: "daily", kind: "bars", period: "1d", from: "2024-01-08" };
 
-interface Bars {
-  timestamp: unknown[];
-  [column: string]: unknown;
-}
-
-function bars(timestamps: readonly number[], close = 10): Bars {
-  const of = (value: number): number[] => timestamps.map(() => value);
-  return {
-    timestamp: [...timestamps],
-    open: of(close),
-    high: of(close),
-    low: of(close),
-    close: of(close),
-    volume: of(100),
-    amount: of(close * 1e4),
-  };
-}
-
-/** Responds to a K-line request as a correct service does: the newest `count` bars of the window. */
-function answer(
-  seen: Seen,
-  market: Readonly<Record<string, readonly number[]>>,
-  cap = 10_000,
-): Record<string, Bars> {
-  const [start, end] = [Number(seen.query.get("start_time")), Number(seen.query.get("end_time"))];
-  const count = Math.min(Number(seen.query.get("count")), cap);
-  const data: Record<string, Bars> = {};
-  for (const symbol of (seen.query.get("symbols") ?? "").split(",")) {
-    const times = market[symbol];
-    if (times) data[symbol] = bars(times.filter((ms) => ms >= start && ms <= end).slice(-count));
-  }
-  return data;
-}
-
 async function setUp(script: Script, start = NOW) {
-  const service = await startScripted(script);
-  const clock = virtualClock(start);
-  const client = new ServiceClient({
-    baseUrl: service.url,
-    apiKey: "secret-key",
-    clock,
-    retries: 2,
-    backoffMs: 1,
-    timeoutMs: 0,
-  });
-  onTestFinished(() => client.close());
-  const lake = temporaryLake();
-  const run = (definition: PipelineDefinition, options: RunOptions = {}): Promise<RunReport> =>
-    runPipeline(definePipeline(definition), options, { lake, client, clock });
-  const query = <Row>(sql: string): Promise<Row[]> => queryLake<Row>(lake, sql);
-  return { service, clock, lake, run, query };
+  const parts = await scriptedMarket(script, new Date(start).toISOString(), temporaryLake(), 2);
+  return { ...parts, query: <Row>(sql: string): Promise<Row[]> => queryLake<Row>(parts.lake, sql) };
 }
 
 const SYMBOLS = ["600519.SH", "000001.SZ"];
 const MARKET = { "600519.SH": DAYS, "000001.SZ": DAYS.slice(2) };
-const right: Script = (seen, response) => json(response, 200, { data: answer(seen, MARKET) });
+const right: Script = (seen, response) => json(response, 200, { data: newestBars(seen, MARKET) });
 const BARS_PER_SYMBOL = "SELECT symbol, count(*)::INT AS n FROM bars_1d GROUP BY symbol ORDER BY symbol";
 const WHOLE = [
   { symbol: "000001.SZ", n: 3 },
@@ -132,28 +83,10 @@ once("an earlier start asks for the new part alone", async () => {
   expect(await query(BARS_PER_SYMBOL)).toEqual([{ symbol: "600519.SH", n: 5 }]);
 });
 
-once(
-  "the days between two windows that were asked for are no holidays: a later run asks for them",
-  async () => {
-    const weeks = Array.from({ length: 20 }, (_, week) => DAYS.map((day) => day + 7 * week * DAY)).flat();
-    const market = { "000001.SH": weeks, "600519.SH": weeks };
-    const { service, run, query } = await setUp(
-      (seen, response) => json(response, 200, { data: answer(seen, market) }),
-      NOW + 19 * 7 * DAY,
-    );
-    const symbols = Object.keys(market);
-    await run(DAILY, { symbols, from: "2024-01-08", to: "2024-02-01" });
-    await run(DAILY, { symbols, from: "2024-05-01" });
-    expect((await run(DAILY, { symbols, from: "2024-01-08" })).status).toBe("complete");
-    expect(service.seen).toHaveLength(3);
-    expect(await query(BARS_PER_SYMBOL)).toEqual(symbols.map((symbol) => ({ symbol, n: 100 })));
-  },
-);
-
 once("the days that are checked again begin at the midnight of each region", async () => {
   const market = { "600519.SH": DAYS, "AAPL.US": DAYS.map((day) => day + 13 * 3_600_000) };
   const { service, clock, run } = await setUp((seen, response) =>
-    json(response, 200, { data: answer(seen, market) }),
+    json(response, 200, { data: newestBars(seen, market) }),
   );
   const checked: PipelineDefinition = { ...DAILY, lookback: "3d" };
   const symbols = ["600519.SH", "AAPL.US"];
@@ -174,10 +107,10 @@ once(
   async () => {
     let close = 10;
     const { service, clock, run, query } = await setUp((seen, response) => {
-      const data = answer(seen, { "600519.SH": DAYS });
-      const last = data["600519.SH"] as Bars & { close: number[]; high: number[]; timestamp: number[] };
-      const n = last.timestamp.indexOf(DAYS[4] as number);
-      if (n >= 0) last.close[n] = last.high[n] = close;
+      const data = newestBars(seen, { "600519.SH": DAYS });
+      const { timestamp = [], close: closes = [], high = [] } = data["600519.SH"] ?? {};
+      const n = timestamp.indexOf(DAYS[4] as number);
+      if (n >= 0) closes[n] = high[n] = close;
       json(response, 200, { data });
     }, Date.parse("2024-01-12T03:00:00Z"));
     await run(DAILY, { symbols: ["600519.SH"] });
@@ -190,38 +123,6 @@ once(
     expect(await query("SELECT close, is_final FROM bars_1d ORDER BY trade_date DESC LIMIT 1")).toEqual([
       { close: 11, is_final: true },
     ]);
-  },
-);
-
-test.each(pickFrom([10_000, 5000], { few: 1, more: 2, all: 2 }))(
-  "a service that stops at %i bars is paged back until the window is whole",
-  async (cap) => {
-    const minutes = Array.from({ length: 12_345 }, (_, i) => Date.parse("2024-01-01T01:31:00Z") + i * 60_000);
-    const market = {
-      "600519.SH": minutes,
-      "000001.SZ": minutes.slice(0, 7000),
-      "600000.SH": minutes.slice(0, 10),
-    };
-    const { service, run, query } = await setUp((seen, response) =>
-      json(response, 200, { data: answer(seen, market, cap) }),
-    );
-    const report = await run(
-      { ...DAILY, period: "1m", from: "2024-01-01" },
-      {
-        symbols: Object.keys(market),
-      },
-    );
-    expect(report.status).toBe("complete");
-    expect(
-      await query("SELECT symbol, count(*)::INT AS n FROM bars_1m GROUP BY symbol ORDER BY symbol"),
-    ).toEqual([
-      { symbol: "000001.SZ", n: 7000 },
-      { symbol: "600000.SH", n: 10 },
-      { symbol: "600519.SH", n: 12_345 },
-    ]);
-    const sent = service.seen.length;
-    await run({ ...DAILY, period: "1m", from: "2024-01-01" }, { symbols: Object.keys(market) });
-    expect(service.seen).toHaveLength(sent);
   },
 );
 
@@ -240,7 +141,7 @@ test.each(pickFrom(CUTS, { few: 2, more: 3, all: 3 }, [2]))(
       );
     const market = { "600519.SH": minutes, "000001.SZ": minutes };
     const { run, query } = await setUp(
-      (seen, response) => json(response, 200, { data: answer(seen, market, cap) }),
+      (seen, response) => json(response, 200, { data: newestBars(seen, market, cap) }),
       NOW + 7 * DAY,
     );
     await run({ ...DAILY, period: "1m", from: "2024-01-08" }, { symbols: SYMBOLS });
@@ -268,11 +169,16 @@ test.each(pickFrom(REFUSALS, { few: 1, more: 2, all: 2 }))(
       if (symbols.length > 30)
         return json(response, 400, { code: "INVALID_PARAMETER", message: `too many symbols${stated}` });
       const isBars = seen.path === "/v1/klines/batch";
-      const data = isBars ? answer(seen, market) : Object.fromEntries(symbols.map((one) => [one, [record]]));
+      const data = isBars
+        ? newestBars(seen, market)
+        : Object.fromEntries(symbols.map((one) => [one, [record]]));
       json(response, 200, { data });
     });
     const symbols = [...SYMBOLS, ...many];
     expect(await run(DAILY, { symbols })).toMatchObject({ status: "complete", failures: [] });
+    // No number of symbols is refused twice.
+    const sizes = service.seen.map((seen) => (seen.query.get("symbols") ?? "").split(",").length);
+    expect(sizes.filter((size) => size > 30)).toEqual(stated === "" ? [100, 50] : [100]);
     expect(await query(BARS_PER_SYMBOL)).toEqual([...WHOLE, ...many.map((symbol) => ({ symbol, n: 5 }))]);
     const sheets: PipelineDefinition = { name: "sheets", kind: "statements", tables: ["balance_sheet"] };
     expect(await run(sheets, { symbols })).toMatchObject({ status: "complete", failures: [] });
@@ -288,7 +194,7 @@ once("a page that fails leaves a gap that the next run asks for", async () => {
   let broken = true;
   const { service, run, query } = await setUp((seen, response, index) => {
     if (broken && index > 0) html(response, 502);
-    else json(response, 200, { data: answer(seen, { "600519.SH": minutes }, 5000) });
+    else json(response, 200, { data: newestBars(seen, { "600519.SH": minutes }, 5000) });
   });
   const first = await run({ ...DAILY, period: "1m", from: "2024-01-01" }, { symbols: ["600519.SH"] });
   expect(first.status).toBe("partial");
@@ -330,7 +236,7 @@ once("failures in a row end the run; what failed is asked for by the next one", 
   const others = Array.from({ length: 3000 }, (_, i) => `${601_000 + i}.SH`);
   const market = { ...MARKET, ...Object.fromEntries(others.map((symbol) => [symbol, DAYS.slice(0, 1)])) };
   const { service, clock, run, query } = await setUp((seen, response) =>
-    broken ? html(response, 502) : json(response, 200, { data: answer(seen, market) }),
+    broken ? html(response, 502) : json(response, 200, { data: newestBars(seen, market) }),
   );
   const many = ["600519.SH", "000001.SZ", ...others];
   const report = await run(DAILY, { symbols: many });
@@ -349,30 +255,19 @@ once("failures in a row end the run; what failed is asked for by the next one", 
   expect((await query(BARS_PER_SYMBOL)).slice(0, 2)).toEqual(WHOLE);
 });
 
-once("a connection that breaks in the body is asked again, and nothing is doubled", async () => {
-  const { run, query, service } = await setUp((seen, response, index) => {
-    const body = JSON.stringify({ data: answer(seen, MARKET) });
-    if (index === 0) cutAfter(response, body, 200);
-    else json(response, 200, body);
-  });
-  expect((await run(DAILY, { symbols: SYMBOLS })).status).toBe("complete");
-  expect(service.seen).toHaveLength(2);
-  expect(await query(BARS_PER_SYMBOL)).toEqual(WHOLE);
-});
-
 once(
   "of a delivery with defects the good part lands, and each defect is stored with its reason",
   async () => {
     const { run, query } = await setUp((seen, response) => {
-      const nulls = bars(DAYS);
+      const nulls = barsAt(DAYS);
       (nulls.close as unknown[])[1] = null;
-      const unequal = bars(DAYS);
+      const unequal = barsAt(DAYS);
       (unequal.high as unknown[]).pop();
-      const inverted = bars(DAYS);
+      const inverted = barsAt(DAYS);
       (inverted.high as unknown[])[0] = 1;
-      const fraction = bars(DAYS);
+      const fraction = barsAt(DAYS);
       (fraction.volume as unknown[])[2] = 1.5;
-      const outside = bars([...DAYS, Date.parse("2025-01-01T16:00:00Z")]);
+      const outside = barsAt([...DAYS, Date.parse("2025-01-01T16:00:00Z")]);
       const asked = new Set(["699999.SH", ...(seen.query.get("symbols") ?? "").split(",")]);
       const returned = Object.entries({
         "600001.SH": nulls,
@@ -380,8 +275,8 @@ once(
         "600003.SH": inverted,
         "600004.SH": fraction,
         "600005.SH": outside,
-        "600006.SH": bars(DAYS),
-        "699999.SH": bars(DAYS),
+        "600006.SH": barsAt(DAYS),
+        "699999.SH": barsAt(DAYS),
       });
       json(response, 200, { data: Object.fromEntries(returned.filter(([symbol]) => asked.has(symbol))) });
     });
@@ -417,21 +312,6 @@ once(
     ]);
   },
 );
-
-once("a symbol whose response was unusable is not taken for one that has nothing", async () => {
-  let broken = true;
-  const { service, run, query } = await setUp((seen, response) => {
-    const data = answer(seen, MARKET);
-    if (broken && data["600519.SH"]) data["600519.SH"].close = [1];
-    json(response, 200, { data });
-  });
-  await run(DAILY, { symbols: SYMBOLS });
-  expect(await query(BARS_PER_SYMBOL)).toEqual([{ symbol: "000001.SZ", n: 3 }]);
-  broken = false;
-  await run(DAILY, { symbols: SYMBOLS });
-  expect(service.seen.at(-1)?.query.get("symbols")).toBe("600519.SH");
-  expect(await query(BARS_PER_SYMBOL)).toEqual(WHOLE);
-});
 
 once("reference data is a dated snapshot: a change makes a version, an absence ends one", async () => {
   let name = "old";
@@ -627,19 +507,12 @@ once("statements: fields named like the lake's own columns, or spelt otherwise, 
 
 once("an interrupted run lands what it has, and the next one goes on", async () => {
   const controller = new AbortController();
-  const { lake, clock, run, query, service } = await setUp((seen, response, index) => {
+  const { run, query } = await setUp((seen, response, index) => {
     if (index === 1) controller.abort();
     right(seen, response, index);
   });
-  const client = new ServiceClient({ baseUrl: service.url, apiKey: "k", clock, retries: 0 });
-  onTestFinished(() => client.close());
-  const pipeline = definePipeline({ ...DAILY, from: "2024-01-01" });
   const many = ["600519.SH", "000001.SZ", ...Array.from({ length: 900 }, (_, i) => `${601_000 + i}.SH`)];
-  const report = await runPipeline(
-    pipeline,
-    { symbols: many },
-    { lake, client, clock, signal: controller.signal },
-  );
+  const report = await run({ ...DAILY, from: "2024-01-01" }, { symbols: many }, controller.signal);
   expect(report.status).toBe("interrupted");
   const again = await run(DAILY, { symbols: many });
   expect(again.status).toBe("complete");

@@ -4,7 +4,7 @@
  */
 import { systemClock } from "../../dist/client/system-clock.js";
 import { Session } from "../../dist/db/session/session.js";
-import { compactAfterRun } from "../../dist/jobs/maintenance/compact-after-run.js";
+import { compactAfterRun } from "../../dist/jobs/maintenance/optimize-lake.js";
 import { Lake } from "../../dist/lake/lake.js";
 import { landBars, stageBars } from "../../dist/lake/land/land-bars.js";
 import { Rejects } from "../../dist/lake/land/rejects.js";
@@ -12,7 +12,7 @@ import { writeCheckpoint } from "../../dist/lake/log/checkpoint.js";
 import { optimize } from "../../dist/lake/maintenance/optimize.js";
 import { vacuum } from "../../dist/lake/maintenance/vacuum.js";
 import { BARS_1D } from "../../dist/schema/bars.js";
-import { REQUESTS } from "../../dist/schema/requests.js";
+import { REQUESTS } from "../../dist/schema/runs.js";
 import { mortal } from "./mortal-lake.mjs";
 
 const FINAL = { CN: 4e12, HK: 4e12, US: 4e12 };

@@ -1,5 +1,5 @@
-import { existsSync, readdirSync } from "node:fs";
-import { mkdir, symlink, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
@@ -7,7 +7,6 @@ import { ServiceClient } from "../../src/client/service-client.js";
 import { definePipeline, type PipelineDefinition } from "../../src/jobs/pipeline/definition.js";
 import { type RunEnvironment, type RunOptions, runPipeline } from "../../src/jobs/run/run-pipeline.js";
 import { Lake } from "../../src/lake/lake.js";
-import { RequestLeases } from "../../src/lake/requests/request-leases.js";
 import { barsOn } from "../jobs/scripted-market.js";
 import { queryLake, temporaryLake } from "../lake/temporary-lake.js";
 import { virtualClock } from "./clock/virtual-clock.js";
@@ -96,22 +95,6 @@ test.each([
   },
 );
 
-test("what another run lands after the plan was made is not asked for", async () => {
-  let other: Promise<unknown> | undefined;
-  const { service, run } = await setUp((seen, response) => {
-    const isFirst = other === undefined;
-    // The second process begins, and ends, while the first one waits for its first response.
-    other ??= run({ ...MINUTE, from: "2023-11-01" }, { symbols: SYMBOLS });
-    if (isFirst) void other.then(() => json(response, 200, { data: barsOf(seen) }));
-    else json(response, 200, { data: barsOf(seen) });
-  });
-  const report = await run(MINUTE, { symbols: SYMBOLS });
-  expect(await other).toMatchObject({ status: "complete" });
-  expect(report.status).toBe("complete");
-  expect(service.seen.length).toBeGreaterThan(3);
-  expect(askedTwice(service.seen)).toEqual([]);
-});
-
 test("reference data is asked for by one of two runs; the other one waits, and finds it in the lake", async () => {
   const { service, run } = await setUp((seen, response) =>
     setImmediate(() => json(response, 200, { data: [], count: 0, exchange: seen.path })),
@@ -122,46 +105,20 @@ test("reference data is asked for by one of two runs; the other one waits, and f
   expect(service.seen).toHaveLength(2);
 });
 
-test("a lease lasts as long as its process, and overlaps in symbols and time", async () => {
-  const lake = temporaryLake();
-  const [one, two] = [new RequestLeases(lake, "one"), new RequestLeases(lake, "two")];
-  const window = { start: 0, end: 10 };
-  const lease = await one.take({ dataset: "d", symbols: ["a", "b"], window });
-  expect(await two.take({ dataset: "d", symbols: ["b"], window: { start: 9, end: 12 } })).toBeUndefined();
-  expect(await two.take({ dataset: "d", symbols: [] })).toBeUndefined();
-  expect(await two.take({ dataset: "d", symbols: ["b"], window: { start: 10, end: 12 } })).toBeDefined();
-  expect(await two.take({ dataset: "d", symbols: ["c"], window })).toBeDefined();
-  expect(await two.take({ dataset: "e", symbols: ["a"], window })).toBeDefined();
-  lease?.retain();
-  await lease?.release();
-  expect(await two.take({ dataset: "d", symbols: ["a"], window })).toBeUndefined();
-  await lease?.release();
-  expect(await two.take({ dataset: "d", symbols: ["a"], window })).toBeDefined();
-  await two.close();
-  // A killed process leaves its lease behind.
-  await mkdir(join(lake.location, "leases"), { recursive: true });
-  const dead = { runId: "dead", host: (await import("node:os")).hostname(), pid: 2 ** 22 + 1 };
-  await writeFile(
-    join(lake.location, "leases", "x.json"),
-    JSON.stringify({ ...dead, dataset: "d", symbols: [] }),
-  );
-  expect(await one.take({ dataset: "d", symbols: ["a"], window })).toBeDefined();
-  expect(readdirSync(join(lake.location, "leases"))).toHaveLength(1);
-  await one.close();
-});
-
 test.runIf(process.platform === "linux")(
-  "a disk that does not take a lease ends the run before anything is asked for, and says so",
+  "a disk that does not take a lease is an error before anything is asked for",
   async () => {
     const { service, lake, run } = await setUp((seen, response) =>
       json(response, 200, { data: barsOf(seen) }),
     );
-    await mkdir(lake.location, { recursive: true });
+    await mkdir(join(lake.location, "leases"), { recursive: true });
     // No user can create a file there.
-    await symlink("/sys/kernel", join(lake.location, "leases"));
-    const report = await run(DAILY, { symbols: SYMBOLS });
-    expect(report).toMatchObject({ status: "failed", requests: { sent: 0 } });
-    expect(report.stopped).toMatch(/could not be written: .*once that is repaired, run the command again/);
+    await symlink("/sys/kernel", join(lake.location, "leases/runs"));
+    await expect(run(DAILY, { symbols: SYMBOLS })).rejects.toMatchObject({
+      name: "LakeError",
+      message: expect.stringContaining("could not be written"),
+      hint: expect.stringContaining("once that is repaired, run the command again"),
+    });
     expect(service.seen).toHaveLength(0);
   },
 );
@@ -188,8 +145,8 @@ test("a disk that fills up on the way ends the run; what was received before is 
     { symbols: SYMBOLS },
     { freeBytes: async () => (++looks > 2 ? 1000 : 1e12) },
   );
-  expect(report).toMatchObject({ status: "failed", requests: { sent: 2 } });
-  expect(service.seen).toHaveLength(2);
+  expect(report).toMatchObject({ status: "failed", requests: { sent: service.seen.length } });
+  expect(service.seen.length).toBeLessThan(3);
   expect(await run(MINUTE, { symbols: SYMBOLS })).toMatchObject({
     status: "complete",
   });
@@ -222,37 +179,6 @@ test("what is in flight when a run fails is waited for: the next run of the same
   expect(hasReported).toBe(false);
   expect(await run(MINUTE, { symbols: SYMBOLS })).toMatchObject({ status: "complete", failures: [] });
   expect(askedTwice(service.seen)).toEqual([]);
-});
-
-test("a window of which nothing came remains leased until the ledger has it", async () => {
-  const old = DAYS.filter((day) => day < Date.parse("2023-06-01"));
-  const { service, lake, run } = await setUp((seen, response) =>
-    json(response, 200, { data: barsOn(old, seen) }),
-  );
-  await run({ ...DAILY, to: "2023-06-01" }, { symbols: SYMBOLS });
-  const before = service.seen.length;
-  const state = { isOver: false };
-  const running = run({ ...DAILY, from: "2023-09-01" }, { symbols: SYMBOLS });
-  void running.finally(() => (state.isOver = true));
-  const commits = (): number => readdirSync(join(lake.location, "requests", "_delta_log")).length;
-  // The run removes the folder with its last lease, and may do so while this reads it.
-  const leases = (): string[] => {
-    try {
-      return readdirSync(join(lake.location, "leases")).filter((name) => name.endsWith(".json"));
-    } catch (error) {
-      expect(error).toMatchObject({ code: "ENOENT" });
-      return [];
-    }
-  };
-  let commitsAtRelease: number | undefined;
-  while (!state.isOver) {
-    await turn();
-    if (service.seen.length === before + 2 && leases().length === 0) commitsAtRelease ??= commits();
-  }
-  const report = await running;
-  expect(report.requests.sent).toBe(2);
-  expect(report.completeness[0]?.absent).toMatchObject([{ reason: "suspended", symbols: 3 }]);
-  expect(commitsAtRelease).toBe(commits());
 });
 
 test("two runs at once pay for factors of ex-events once, and both are complete", async () => {

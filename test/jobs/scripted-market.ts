@@ -56,15 +56,22 @@ export const right: Script = (seen, response) => json(response, 200, { data: dai
  * earlier run has learned.
  *
  * @param start ISO text.
+ * @param retries of the client, with pauses of a millisecond.
  */
-export async function scriptedMarket(script: Script, start: string, lake: Lake = temporaryLake()) {
+export async function scriptedMarket(
+  script: Script,
+  start: string,
+  lake: Lake = temporaryLake(),
+  retries = 0,
+) {
   const service = await startScripted(script);
   const clock = virtualClock(start);
   const client = new ServiceClient({
     baseUrl: service.url,
     apiKey: "secret-key",
     clock,
-    retries: 0,
+    retries,
+    backoffMs: 1,
     timeoutMs: 0,
   });
   onTestFinished(() => client.close());
@@ -95,11 +102,14 @@ export async function filledMarket(
   script: Script,
   start: string,
   fixture: Parameters<typeof fixtureLake>[1],
-  first: (run: Awaited<ReturnType<typeof scriptedMarket>>["run"]) => Promise<unknown>,
+  first: (
+    run: Awaited<ReturnType<typeof scriptedMarket>>["run"],
+    clock: ReturnType<typeof virtualClock>,
+  ) => Promise<unknown>,
 ) {
   const lake = await fixtureLake(temporaryLake().location, fixture, async (empty) => {
-    const { run } = await scriptedMarket(script, start, empty);
-    await first(run);
+    const { run, clock } = await scriptedMarket(script, start, empty);
+    await first(run, clock);
   });
   return scriptedMarket(script, start, lake);
 }

@@ -26,20 +26,6 @@ test("a lake's rows come as record batches, with bound values, and go on as IPC"
   ]);
 });
 
-test("a lake is read as of a time", async () => {
-  const lake = temporaryLake();
-  const session = await openSession();
-  for (const close of [10.25, 10.5])
-    await land(session, lake, BARS_1D, [{ at: "2026-11-18T16:00:00Z", close }]);
-  const closeAt = async (version: number): Promise<unknown> => {
-    const pointInTime = { versions: new Map([["bars_1d", version]]) };
-    for await (const batch of queryArrow(lake, "SELECT close FROM bars_1d", { pointInTime }))
-      return batch.get(0)?.close;
-    return undefined;
-  };
-  expect([await closeAt(0), await closeAt(1)]).toEqual([10.25, 10.5]);
-});
-
 test("a reader may stop early", async () => {
   let rows = 0;
   for await (const batch of queryArrow(temporaryLake(), "FROM range(1000000)")) {
@@ -48,9 +34,4 @@ test("a reader may stop early", async () => {
   }
   expect(rows).toBeGreaterThan(0);
   expect(rows).toBeLessThanOrEqual(65_536);
-});
-
-test("a query that is wrong throws when its first batch is asked for", async () => {
-  const batches = queryArrow(temporaryLake(), "SELECT clos FROM bars_1d");
-  await expect(batches.next()).rejects.toThrow(/"clos" not found/);
 });

@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { systemClock } from "../../src/client/system-clock.js";
 import { runImport } from "../../src/jobs/import/run-import.js";
 import type { Lake } from "../../src/lake/lake.js";
-import { temporaryFolder, temporaryLake } from "./temporary-lake.js";
+import { fixtureLake } from "./fixture-lake.js";
+import { temporaryFolder } from "./temporary-lake.js";
 
 /** Weekdays of a lake of {@link renamedLake}: Monday, 30 May, to Friday, 17 June 2022. */
 export const DAYS = Array.from({ length: 19 }, (_, i) =>
@@ -15,7 +16,6 @@ export const CLOSES = DAYS.map((day, i) => (day < "2022-06-13" ? 100 + i : (100 
 
 /** A lake with bars of FB.US until 8 June 2022 and of META.US since, of OTHER.US, and the rename. */
 export async function renamedLake(changes = "FB.US,2022-06-09,rename,META.US\n"): Promise<Lake> {
-  const lake = temporaryLake();
   const folder = temporaryFolder();
   const row = (symbol: string, i: number): string => {
     const close = CLOSES[i] as number;
@@ -25,9 +25,11 @@ export async function renamedLake(changes = "FB.US,2022-06-09,rename,META.US\n")
   const rows = DAYS.map((day, i) => row(day < "2022-06-09" ? "FB.US" : "META.US", i) + row("OTHER.US", i));
   const bars = join(folder, "bars.csv");
   writeFileSync(bars, `symbol,date,open,high,low,close,volume,prev_close\n${rows.join("")}`);
-  await runImport(lake, "bars_1d", [bars], { runId: "test" }, systemClock);
-  if (changes !== "") await importChanges(lake, changes);
-  return lake;
+  const fixture = { filledBy: import.meta.url, name: changes };
+  return fixtureLake(join(folder, "lake"), fixture, async (lake) => {
+    await runImport(lake, "bars_1d", [bars], { runId: "test" }, systemClock);
+    if (changes !== "") await importChanges(lake, changes);
+  });
 }
 
 /** Adds the rename to a lake without it. */

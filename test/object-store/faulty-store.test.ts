@@ -18,7 +18,9 @@ import { type LeaseKind, Leases } from "../../src/lease/leases.js";
 import { objectLeases } from "../../src/lease/object-leases.js";
 import { thisProcess } from "../../src/lease/owner.js";
 import { countRequests } from "../../src/object-store/http/store-transport.js";
-import { openStorePlace, type StorePlace } from "../../src/object-store/store-place.js";
+import { openObjectStore } from "../../src/object-store/object-store.js";
+import type { WriteAbility } from "../../src/object-store/store-place.js";
+import { openStorePlace, type StorePlace, storePlace } from "../../src/object-store/store-place.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
 import { once } from "../once.js";
@@ -31,23 +33,35 @@ const [here] = storesHere(1);
 
 describe.skipIf(here === undefined)("a store behind a proxy that misbehaves", () => {
   let server: StoreServer;
+  let ability: WriteAbility;
   beforeAll(async () => {
     server = await startStore(here as StoreHere);
+    const { bucket, env } = server;
+    const place = await openStorePlace(`s3://${bucket}/probed`, { env, clock: systemClock });
+    ability = await place.expectWritable();
+    await place.store.close();
   });
   afterAll(() => server.stop());
 
   let opened = 0;
-  /** Opens an empty place behind a proxy; its pauses take no time. */
-  async function setUp(options: { timeoutMs?: number | undefined } = {}) {
+  /** Opens an empty place behind a proxy; its pauses take no time. It is not probed, unless the test is about that. */
+  async function setUp({
+    isProbed = false,
+    ...options
+  }: {
+    timeoutMs?: number | undefined;
+    isProbed?: boolean;
+  } = {}) {
     const faulty = await startFaultyStore(server);
     onTestFinished(() => faulty.stop());
     const counts = countRequests();
-    const url = `s3://${server.bucket}/lake-${++opened}`;
+    const prefix = `lake-${++opened}`;
     const open = async ({ env }: Pick<FaultyStore, "env">): Promise<StorePlace> => {
       const clock = { now: () => Date.now(), sleep: () => turn() };
-      const place = await openStorePlace(url, { env, clock, onRequest: counts.observe, ...options });
-      onTestFinished(() => place.store.close());
-      return place;
+      const { bucket } = server;
+      const store = await openObjectStore({ bucket, env, clock, onRequest: counts.observe, ...options });
+      onTestFinished(() => store.close());
+      return storePlace(store, prefix, isProbed ? undefined : Promise.resolve(ability));
     };
     const place = await open(faulty);
     return {
@@ -99,7 +113,7 @@ describe.skipIf(here === undefined)("a store behind a proxy that misbehaves", ()
         "a list ",
       ],
     ])("%s", async (_, faultOf, message) => {
-      const { faulty, storage, place, direct } = await setUp();
+      const { faulty, storage, place, direct } = await setUp({ isProbed: true });
       faulty.faultOf = faultOf;
       for (let attempt = 0; attempt < 2; attempt++)
         await expect(storage.putIfAbsent("t/_delta_log/0.json", "first")).rejects.toThrow(message);
@@ -111,7 +125,7 @@ describe.skipIf(here === undefined)("a store behind a proxy that misbehaves", ()
   once(
     "a store that ignores the condition for parts gets large files as a whole; a probe is remembered",
     async () => {
-      const { faulty, place, counts, open } = await setUp();
+      const { faulty, place, counts, open } = await setUp({ isProbed: true });
       faulty.faultOf = ({ query, isConditional }) =>
         isConditional && query.has("uploadId") ? { kind: "unconditional" } : undefined;
       expect(await place.expectWritable()).toEqual({ parts: { minBytes: Number.POSITIVE_INFINITY } });
@@ -147,10 +161,9 @@ describe.skipIf(here === undefined)("a store behind a proxy that misbehaves", ()
   test.each(pickFrom(faults, { few: 4, more: 9, all: 9 }, pinned))(
     "each request but its repetition meets it: %s",
     async (_, fault, isMet) => {
-      const { faulty, storage, place } = await setUp({
+      const { faulty, storage } = await setUp({
         timeoutMs: fault.kind === "stalled" ? 1000 : undefined,
       });
-      await place.expectWritable();
       const met = new Set<string>();
       faulty.faultOf = (passing) => {
         const { method, key, query } = passing;
@@ -183,8 +196,7 @@ describe.skipIf(here === undefined)("a store behind a proxy that misbehaves", ()
   );
 
   once("a list that remains too old is an error, not a commit that is taken for none", async () => {
-    const { faulty, storage, place } = await setUp();
-    await place.expectWritable();
+    const { faulty, storage } = await setUp();
     expect(await storage.list("t")).toEqual([]);
     await storage.putIfAbsent("t/a", "1");
     faulty.faultOf = ({ query }) => (query.has("list-type") ? { kind: "old", age: 1000 } : undefined);
@@ -194,8 +206,7 @@ describe.skipIf(here === undefined)("a store behind a proxy that misbehaves", ()
   });
 
   once("a commit that another process was first with is listed, or the list is an error", async () => {
-    const { faulty, storage, place, open } = await setUp();
-    await place.expectWritable();
+    const { faulty, storage, open } = await setUp();
     expect(await storage.list("t")).toEqual([]);
     await objectStorage(await open()).putIfAbsent("t/a", "1");
     expect(await storage.putIfAbsent("t/a", "2")).toBe(false);
@@ -204,8 +215,7 @@ describe.skipIf(here === undefined)("a store behind a proxy that misbehaves", ()
   });
 
   once("a refusal of the store is not taken for a log that is damaged", async () => {
-    const { faulty, storage, place } = await setUp();
-    await place.expectWritable();
+    const { faulty, storage } = await setUp();
     await storage.putIfAbsent(commitFile("t", 0), "{}");
     faulty.faultOf = ({ method, key }) =>
       method === "GET" && key.endsWith(commitFile("t", 0))
@@ -220,8 +230,7 @@ describe.skipIf(here === undefined)("a store behind a proxy that misbehaves", ()
   once(
     "a prefix without permission is an error that names the object; nothing else is in the way",
     async () => {
-      const { faulty, storage, place } = await setUp();
-      await place.expectWritable();
+      const { faulty, storage } = await setUp();
       faulty.faultOf = ({ key }) =>
         key.includes("/secret/") ? { kind: "refused", status: 403, code: "AccessDenied" } : undefined;
       for (const call of [() => storage.readText("secret/a"), () => storage.put("secret/a", "1")])
@@ -239,7 +248,6 @@ describe.skipIf(here === undefined)("a store behind a proxy that misbehaves", ()
     ["overloads", { kind: "refused", status: 503, code: "SlowDown" }],
   ])("a lease is of one process at a time, through %s", async (_, fault) => {
     const { faulty, place, open } = await setUp();
-    await place.expectWritable();
     const met = new Set<string>();
     faulty.faultOf = ({ method, key, query }) => {
       const address = `${method} ${key} ${String(query)}`;
@@ -265,11 +273,10 @@ describe.skipIf(here === undefined)("a store behind a proxy that misbehaves", ()
     expect(faulty.counts.get(fault.kind)).toBeGreaterThan(10);
   });
 
-  once.each([3, 8])(
+  test.each(pickFrom([3, 8], { few: 1, more: 2, all: 2 }))(
     "a lease is of one process at a time, and commits are there once, where lists lag by %d lists",
     async (lists) => {
       const { faulty, place, open, direct } = await setUp();
-      await place.expectWritable();
       faulty.faultOf = laggingLists(lists);
       const places = [place, await open(), await open()];
       let holders = 0;
@@ -304,7 +311,6 @@ describe.skipIf(here === undefined)("a store behind a proxy that misbehaves", ()
     async () => {
       const { faulty, open, direct } = await setUp();
       const places = await Promise.all(Array.from({ length: 4 }, open));
-      await places[0]?.expectWritable();
       let draws = 0;
       const kinds: Fault[] = [
         { kind: "lost" },

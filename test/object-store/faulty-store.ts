@@ -47,6 +47,8 @@ export type Fault =
 export interface FaultyStore extends Pick<StoreServer, "bucket" | "env"> {
   /** Decides about each request. */
   faultOf: (passing: Passing) => Fault | undefined;
+  /** The content of an object that the store seems to have: such a request does not reach it, unless it meets a fault. */
+  contentOf: (passing: Passing) => Buffer | undefined;
   /** Closes the connections, as a store does with those that were idle for some time. */
   closeConnections(): void;
   /** Ends the proxy for some work: connections to its address are refused. */
@@ -71,6 +73,7 @@ export async function startFaultyStore(store: StoreServer): Promise<FaultyStore>
     bucket: store.bucket,
     env: store.env,
     faultOf: (() => undefined) as FaultyStore["faultOf"],
+    contentOf: (() => undefined) as FaultyStore["contentOf"],
     counts,
     closeConnections: () => server.closeAllConnections(),
     stop: close,
@@ -97,13 +100,16 @@ export async function startFaultyStore(store: StoreServer): Promise<FaultyStore>
     for await (const piece of incoming) pieces.push(piece as Buffer);
     const body = Buffer.concat(pieces);
     const url = new URL(incoming.url ?? "/", store.url);
-    const fault = faulty.faultOf({
+    const passing: Passing = {
       method: incoming.method ?? "",
       key: decodeURIComponent(url.pathname).split("/").slice(2).join("/"),
       query: url.searchParams,
       isConditional: incoming.headers["if-none-match"] !== undefined,
       connection: incoming.socket.remotePort,
-    });
+    };
+    const fault = faulty.faultOf(passing);
+    const content = fault === undefined ? faulty.contentOf(passing) : undefined;
+    if (content !== undefined) return void response.writeHead(200).end(content);
     if (fault !== undefined) counts.set(fault.kind, (counts.get(fault.kind) ?? 0) + 1);
     if (fault?.kind === "held") await fault.until;
     if (fault?.kind === "refused") return refuse(response, incoming.method === "HEAD", fault);

@@ -3,7 +3,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
+import { systemClock } from "../../src/client/system-clock.js";
 import { Lake, type LakeOptions } from "../../src/lake/lake.js";
+import { openStorePlace } from "../../src/object-store/store-place.js";
 import { type FaultyStore, type Passing, startFaultyStore } from "./faulty-store.js";
 import { findHttpfs } from "./httpfs.js";
 import { type StoreServer, startStore, storesHere } from "./store-server.js";
@@ -26,14 +28,21 @@ export interface StoreLakes {
   connections(): number;
 }
 
+/** What a probe of the store has left in a place. */
+const PROBE = /(^|\/)probes\/[0-9a-f]{16}\.json$/;
+
 const [here] = storesHere(1);
 const extensions = findHttpfs();
 
 /** Whether this machine has what lakes on a store need: a store, and DuckDB's extension. */
 export const HAS_STORE = here !== undefined && extensions !== undefined;
 
-/** The store of a test file; it is there while its tests run. */
-export function storeLakes(): StoreLakes {
+/**
+ * The store of a test file; it is there while its tests run.
+ *
+ * @param isProbed whether each new place seems to have been probed. A test of what a probe finds says false.
+ */
+export function storeLakes(isProbed = true): StoreLakes {
   let server: StoreServer;
   let store: FaultyStore;
   let work: string;
@@ -42,6 +51,8 @@ export function storeLakes(): StoreLakes {
     if (here === undefined || !HAS_STORE) return;
     server = await startStore(here);
     store = await startFaultyStore(server);
+    const probed = isProbed ? await probeOnce() : undefined;
+    store.contentOf = ({ method, key }) => (method === "GET" && PROBE.test(key) ? probed : undefined);
     store.faultOf = noted(() => undefined);
     work = mkdtempSync(join(tmpdir(), "barlake-work-"));
   });
@@ -56,6 +67,21 @@ export function storeLakes(): StoreLakes {
       seen.push(passing);
       return faultOf(passing);
     };
+  /** Probes the store, as a lake does before its first write. @returns what that stores, which is that of each new place */
+  const probeOnce = async (): Promise<Buffer | undefined> => {
+    const place = await openStorePlace(`s3://${server.bucket}/probed`, {
+      env: store.env,
+      clock: systemClock,
+    });
+    try {
+      await place.expectWritable();
+      for await (const { objects } of place.store.list({ prefix: place.keyOf("") }))
+        for (const { key } of objects) if (PROBE.test(key)) return await place.store.get(key);
+      return undefined;
+    } finally {
+      await place.store.close();
+    }
+  };
   const the = {
     get env() {
       return { ...store.env, BARLAKE_WORK: work, BARLAKE_DUCKDB_EXTENSIONS: extensions as string };

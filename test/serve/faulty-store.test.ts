@@ -109,7 +109,7 @@ describe.skipIf(!HAS_STORE)("a service over a store that is not well", () => {
       }),
     );
 
-  test.each(pickFrom(FAULTS, cases({ few: 3, more: 13, all: 13 }), [7]))(
+  test.each(pickFrom(FAULTS, cases({ few: 2, more: 13, all: 13 }), [7]))(
     "it %s: each response is right, or 503, and all are right afterwards",
     async (name, faultOf) => {
       const { lake, open } = await setUp();

@@ -9,21 +9,13 @@ import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
 import { replayRange } from "../../src/serve/replay/add-replay.js";
 import { marketSummary } from "../../src/ui/lake/lake-summary.js";
 import { land, openSession, queryLake, temporaryLake } from "../lake/temporary-lake.js";
-import { landRows, NOW, serveForTest } from "./served-lake.js";
+import { landedBar, landRows, NOW, serveForTest } from "./served-lake.js";
 
 /** A time at which the bars of the year 2062 are none of the future: what earlier versions took all times for. */
 const ANY_TIME = Date.parse("2100-01-01T00:00:00Z");
 const SYMBOL = "600000.SH";
-const bar = (at: string, close: number) => ({
-  symbol: SYMBOL,
-  timestamp: Date.parse(at),
-  open: close,
-  high: close,
-  low: close,
-  close,
-  volume: 100,
-  amount: close * 10_000,
-});
+const bar = (at: string, close: number) =>
+  landedBar(SYMBOL, at, close, { volume: 100, amount: close * 10_000 });
 const DAYS = [
   bar("2026-11-18T00:00:00+08:00", 10),
   bar("2026-11-19T00:00:00+08:00", 11),

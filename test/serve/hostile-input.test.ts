@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS } from "../../src/schema/reference.js";
 import { BALANCE_SHEET } from "../../src/schema/statements.js";
@@ -10,43 +10,24 @@ import { anyAttack, NAMES, nasty } from "./any-attack.js";
 import { carryOut } from "./hostile-client.js";
 import {
   KEY,
-  type LandedBar,
+  landedBar,
   landFinancials,
   landReference,
   landRows,
-  newLake,
-  type Served,
-  serve,
+  listed,
+  serveForFile,
 } from "./served-lake.js";
 import { anyStreamAttack, carryOutOnStream } from "./stream/stream-attack.js";
 
-const bar: LandedBar = {
-  symbol: "600000.SH",
-  timestamp: Date.parse("2024-01-01T16:00:00Z"),
-  open: 1,
-  high: 1,
-  low: 1,
-  close: 1,
-  volume: 1,
-  amount: 1,
-};
+const bar = landedBar("600000.SH", "2024-01-01T16:00:00Z");
 const KLINES = "/v1/klines/batch?symbols=600000.SH";
 
-const { lake, remove } = newLake();
-let served: Served;
-beforeAll(async () => {
+const served = serveForFile(async (lake) => {
   await landRows(lake, BARS_1D, [bar]);
   await landRows(lake, BARS_1M, [bar]);
-  await landReference(lake, INSTRUMENTS, [
-    { symbol: "600000.SH", code: "600000", exchange: "SH", region: "CN", type: "stock" },
-  ]);
+  await landReference(lake, INSTRUMENTS, [listed("600000.SH")]);
   await landReference(lake, UNIVERSE_MEMBERS, [{ id: "__proto__", symbol: "600000.SH", region: "CN" }]);
   await landFinancials(lake, BALANCE_SHEET, [{ symbol: "600000.SH", period_end: "2023-12-31", goodwill: 1 }]);
-  served = await serve(lake);
-});
-afterAll(async () => {
-  await served.service.close();
-  remove();
 });
 
 describe("hostile inputs are answered with data or a refusal, never with a fault", () => {

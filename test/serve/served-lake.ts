@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { onTestFinished } from "vitest";
+import { afterAll, beforeAll, onTestFinished } from "vitest";
 import { Session } from "../../src/db/session/session.js";
 import { Lake } from "../../src/lake/lake.js";
 import { stageObjects } from "../../src/lake/land/clear-values.js";
@@ -29,6 +29,27 @@ export interface LandedBar {
   readonly settlement_price?: number | null;
   /** @default the region's unit: 100 in CN, else 1 */
   readonly lot?: number;
+}
+
+/** A bar at one price. @param at ISO text or epoch milliseconds. */
+export function landedBar(
+  symbol: string,
+  at: string | number,
+  price = 1,
+  more: Partial<LandedBar> = {},
+): LandedBar {
+  const prices = { open: price, high: price, low: price, close: price };
+  return { symbol, timestamp: new Date(at).getTime(), ...prices, volume: 1, amount: 1, ...more };
+}
+
+/** An instrument as a list of the service has it. */
+export function listed(
+  symbol: string,
+  more: Readonly<Record<string, unknown>> = {},
+): Record<string, unknown> {
+  const [code = "", exchange = ""] = symbol.split(".");
+  const region = exchange === "HK" || exchange === "US" ? exchange : "CN";
+  return { symbol, code, exchange, region, type: "stock", ...more };
 }
 
 export const KEY = "test-key";
@@ -178,4 +199,22 @@ export async function serveForTest(
   const served = await serve(lake, options);
   onTestFinished(() => served.service.close());
   return { ...served, lake };
+}
+
+/** {@link serve}, for the tests of one file, on a lake that is filled before them. */
+export function serveForFile(
+  fill: (lake: Lake) => Promise<void>,
+  options: Partial<ServiceOptions> = {},
+): Served & { readonly lake: Lake } {
+  const { lake, remove } = newLake();
+  const served = { lake } as Served & { readonly lake: Lake };
+  beforeAll(async () => {
+    await fill(lake);
+    Object.assign(served, await serve(lake, options));
+  });
+  afterAll(async () => {
+    await served.service.close();
+    remove();
+  });
+  return served;
 }

@@ -108,18 +108,6 @@ test("a factor of 1 says that there is no event", async () => {
   expect(await events(lake)).toEqual([]);
 });
 
-test("actions that do not say what they are worth leave the event to the next witness", async () => {
-  const lake = await lakeOf(WEEK);
-  await tell(lake, CORPORATE_ACTIONS, [
-    { ex_date: "2024-01-10", kind: "rights", ratio: 1 },
-    { ex_date: "2024-01-10", kind: "cash_dividend", cash: 1 },
-    { ex_date: "2024-01-10", kind: "cash_dividend", cash: 2.5, source: "b" },
-  ]);
-  expect(await events(lake)).toEqual([
-    { day: "2024-01-10", factor: Number((10 / 7.5).toFixed(9)), witness: "actions", source: "b" },
-  ]);
-});
-
 test("more cash than a share was worth is no event of actions", async () => {
   const lake = await lakeOf(WEEK);
   await tell(lake, CORPORATE_ACTIONS, [{ ex_date: "2024-01-10", kind: "cash_dividend", cash: 10 }]);
@@ -231,27 +219,6 @@ test("a source that corrects itself is still the one that the lake saw first", a
   expect([...terms.paid]).toEqual([-5]);
 });
 
-test("as of a date, the version of an action counts that was known then", async () => {
-  const lake = await lakeOf(WEEK.map(([date, close]) => [date, close]));
-  const action = { ex_date: "2024-01-10", kind: "cash_dividend", announce_date: "2024-01-02" };
-  await tell(lake, CORPORATE_ACTIONS, [{ ...action, cash: 2 }], "2024-01-03T12:00:00Z");
-  await tell(lake, CORPORATE_ACTIONS, [{ ...action, cash: 5 }], "2024-01-12T12:00:00Z");
-  expect(await events(lake, "ex_events_until(DATE '2024-01-09')")).toEqual([]);
-  expect((await events(lake, "ex_events_until(DATE '2024-01-11')")).map(({ factor }) => factor)).toEqual([
-    1.25,
-  ]);
-  expect((await events(lake, "ex_events_until(DATE '2024-01-12')")).map(({ factor }) => factor)).toEqual([2]);
-  expect((await events(lake)).map(({ factor }) => factor)).toEqual([2]);
-  const close = async (asOf: string): Promise<Row[]> =>
-    queryLake(
-      lake,
-      `SELECT close FROM adjusted('1d', 'forward', as_of := ${asOf}) ORDER BY trade_date LIMIT 1`,
-    );
-  expect(await close("DATE '2024-01-09'")).toEqual([{ close: 10 }]);
-  expect(await close("DATE '2024-01-11'")).toEqual([{ close: 8 }]);
-  expect(await close("NULL")).toEqual([{ close: 5 }]);
-});
-
 test("returns start from the close at the price level of the day", async () => {
   const lake = await lakeOf(WEEK.map(([date, close]) => [date, close]));
   const query = "SELECT round(product(1 + simple_return), 9) AS gross FROM returns";
@@ -305,27 +272,4 @@ test("total returns are those of a holder who buys shares of all that is paid ou
     }),
     { numRuns: cases({ few: 5, all: 100 }) },
   );
-});
-
-test("programs and SQL have one rule: the terms of each symbol", async () => {
-  const lake = await lakeOf(WEEK);
-  await tell(lake, CORPORATE_ACTIONS, [
-    { ex_date: "2024-01-10", kind: "cash_dividend", cash: 2 },
-    { ex_date: "2024-01-12", kind: "split", ratio: 4 },
-  ]);
-  await tell(
-    lake,
-    CORPORATE_ACTIONS,
-    [{ ex_date: "2024-01-10", kind: "cash_dividend", cash: 3 }],
-    "2024-12-02T00:00:00Z",
-  );
-  const { session: reader }: { session: Session } = await openReader(lake, { threads: 1 });
-  using _ = reader;
-  const { terms } = (await readExRules(reader))({ symbol: SYMBOL, region: "US" });
-  const days = [Date.UTC(2024, 0, 10), Date.UTC(2024, 0, 12)].map((ms) => ms / 86_400_000);
-  expect({ days: [...terms.days], shares: [...terms.shares], paid: [...terms.paid] }).toEqual({
-    days,
-    shares: [1, 4],
-    paid: [-3, 0],
-  });
 });

@@ -187,7 +187,7 @@ describe("names over time", () => {
       ["1m", "forward"],
       ["1d", "none"],
     ] as const;
-    for (const { symbol, day, other } of pickFrom(some, { few: 2, more: 4, all: 4 })) {
+    for (const { symbol, day, other } of pickFrom(some, { few: 1, more: 4, all: 4 })) {
       const region = symbol.split(".")[1];
       const old = `OLD.${region}`;
       // A rename on an ex-date: the event lies between bars of two symbols.

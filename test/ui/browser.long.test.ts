@@ -1,53 +1,25 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import axe from "axe-core";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { startWorkspace, type Workspace } from "../../src/ui/start-workspace.js";
-import { apiLake } from "../api/api-lake.js";
+import type { Page } from "playwright-core";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+
 import { hasChromium } from "../notebook/chromium.js";
-import { openBrowser, openPage } from "./open-browser.js";
-import { PATIENT } from "./patient-session.js";
+import { openWatched, seriousAgainst, type WatchedPage, workspaceForFile } from "./watched-page.js";
 
 describe.skipIf(!hasChromium())("the workspace in a browser", () => {
-  const folder = mkdtempSync(join(tmpdir(), "barlake-browser-"));
-  let workspace: Workspace;
-  let browser: Browser;
+  const visit = workspaceForFile();
   let page: Page;
-  let faults: string[];
+  let watched: WatchedPage;
 
-  beforeAll(async () => {
-    writeFileSync(
-      join(folder, "bounded.sql"),
-      "-- # Bounded\n-- %% param days = 3 max=5\n-- %%\nSELECT $days AS days;\n",
-    );
-    workspace = await startWorkspace(await apiLake(join(folder, "lake")), {
-      notebooks: folder,
-      limits: PATIENT,
-    });
-    browser = await openBrowser();
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await workspace?.close();
-    rmSync(folder, { recursive: true });
-  });
   beforeEach(async () => {
-    page = await openPage(browser, { viewport: { width: 1400, height: 900 } });
-    faults = [];
-    page.on("pageerror", (error) => faults.push(error.message));
-    page.on("console", (message) => {
-      if (message.type() === "error" || message.type() === "warning") faults.push(message.text());
-    });
+    watched = await openWatched(visit.browser);
+    ({ page } = watched);
   });
   afterEach(async () => {
-    await page.context().close();
-    if (faults.length > 0) throw new Error(faults.join("\n"));
+    await watched[Symbol.asyncDispose]();
+    if (watched.faults.length > 0) throw new Error(watched.faults.join("\n"));
   });
 
   const open = async (path: string): Promise<void> => {
-    await page.goto(workspace.address(path));
+    await page.goto(visit.workspace.address(path));
     await page.waitForLoadState("networkidle");
     await page.waitForSelector(".hollow, .stale", { state: "detached" });
   };
@@ -68,18 +40,12 @@ describe.skipIf(!hasChromium())("the workspace in a browser", () => {
   test.each(VIEWS)("%s has nothing serious against it, light and dark, wide and narrow", async (path) => {
     await open(path);
     expect(page.url()).not.toContain("token");
-    for (const colorScheme of ["light", "dark"] as const)
-      for (const width of [1400, 390]) {
-        await page.emulateMedia({ colorScheme });
-        await page.setViewportSize({ width, height: 900 });
-        const wide = await page.evaluate("document.documentElement.scrollWidth");
-        expect(wide, `${path} ${width}`).toBeLessThanOrEqual(width);
-        await page.evaluate(axe.source);
-        const { violations } = await page.evaluate<axe.AxeResults>("axe.run()");
-        const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
-        const said = serious.map(({ id, nodes }) => `${id}: ${nodes[0]?.html} ${nodes[0]?.failureSummary}`);
-        expect(said, `${path} ${colorScheme} ${width}`).toEqual([]);
-      }
+    for (const width of [1400, 390]) {
+      await page.setViewportSize({ width, height: 900 });
+      const wide = await page.evaluate("document.documentElement.scrollWidth");
+      expect(wide, `${path} ${width}`).toBeLessThanOrEqual(width);
+      expect(await seriousAgainst(page), `${path} ${width}`).toEqual([]);
+    }
   });
 
   test("the keyboard finds an instrument, and changes its period; back and forward work", async () => {
@@ -168,37 +134,10 @@ describe.skipIf(!hasChromium())("the workspace in a browser", () => {
     expect(await page.locator("h1").textContent()).toBe("Instrument");
   });
 
-  test("a refused value of a parameter leaves the controls, by which another one runs", async () => {
-    await open("/notebook/bounded");
-    const days = page.getByRole("spinbutton", { name: "days" });
-    await days.fill("6");
-    await days.press("Enter");
-    await page.waitForSelector("[role=alert] >> text=above 5");
-    await page.waitForSelector(".stale", { state: "detached" });
-    expect(await days.inputValue()).toBe("6");
-    await days.fill("5");
-    await days.press("Enter");
-    await page.waitForSelector("[role=alert]", { state: "detached" });
-    await page.waitForSelector("td >> text=5");
-  });
-
-  test("in a browser of China everything is Chinese", async () => {
-    await page.context().close();
-    page = await openPage(browser, { locale: "zh-CN" });
-    await open("/");
-    expect(await page.locator("html").getAttribute("lang")).toBe("zh");
-    expect(await page.locator("nav").textContent()).toBe("数据湖标的笔记运行质量");
-    await open("/instrument/");
-    await page.waitForSelector(".halves th >> text=报告期");
-    // No word of the page is English: what remains are names of the data, and units.
-    for (const heading of await page.locator(".halves th").allTextContents())
-      expect(heading).toMatch(/\p{Script=Han}/u);
-  });
-
   test("a page that was not opened by its address says so", async () => {
     // The refusal itself is an error on the browser's console.
     page.removeAllListeners("console");
-    await page.goto(workspace.url);
+    await page.goto(visit.workspace.url);
     expect(await page.locator("h1").textContent()).toBe("Not opened here");
   });
 });

@@ -1,8 +1,5 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { workspaceRuns } from "../../src/cli/options/service-option.js";
 import { ServiceClient } from "../../src/client/service-client.js";
 import { systemClock } from "../../src/client/system-clock.js";
@@ -11,15 +8,15 @@ import { pipelineFiles } from "../../src/jobs/pipeline/load-pipeline.js";
 import { runPipeline } from "../../src/jobs/run/run-pipeline.js";
 import type { Lake } from "../../src/lake/lake.js";
 import { openReader } from "../../src/lake/open-reader.js";
-import { startWorkspace, type Workspace } from "../../src/ui/start-workspace.js";
+import { startWorkspace } from "../../src/ui/start-workspace.js";
 import { apiLake, NOW } from "../api/api-lake.js";
 import { openScripted } from "../faults/service/scripted-server.js";
 import { json } from "../faults/service/scripted-service.js";
 import { dailyBars } from "../jobs/scripted-market.js";
 import { hasChromium } from "../notebook/chromium.js";
-import { openBrowser } from "./open-browser.js";
+
 import { PATIENT } from "./patient-session.js";
-import { openWatched } from "./watched-page.js";
+import { openWatched, workspaceForFile } from "./watched-page.js";
 
 /** The texts of a page that have a Latin word and no Chinese: of elements, and of attributes that are shown or read. */
 const LATIN = `(() => {
@@ -52,29 +49,25 @@ const NAMES: readonly RegExp[] = [
 ];
 
 describe.skipIf(!hasChromium())("in a browser of China", () => {
-  const folder = mkdtempSync(join(tmpdir(), "barlake-chinese-"));
-  let browser: Browser;
-  let workspace: Workspace;
   let lake: Lake;
   let names: ReadonlySet<string>;
+  const visit = workspaceForFile(
+    () => ({}),
+    async (folder) => {
+      lake = await apiLake(folder);
+      await runOnce(200);
+      await runOnce(403);
+      return lake;
+    },
+  );
 
   beforeAll(async () => {
-    lake = await apiLake(join(folder, "lake"));
-    await runOnce(200);
-    await runOnce(403);
-    browser = await openBrowser();
-    workspace = await startWorkspace(lake, { limits: PATIENT });
     using reader = await openReader(lake, {});
     const all = await reader.session.json<{ name: string }>(
       `SELECT name FROM instruments UNION SELECT name_en FROM instruments UNION SELECT table_name FROM duckdb_tables()
        UNION SELECT view_name FROM duckdb_views()`,
     );
     names = new Set([...all.map(({ name }) => name), ...(await pipelineFiles(undefined)).keys()]);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await workspace?.close();
-    rmSync(folder, { recursive: true });
   });
 
   /** Runs a pipeline on a service that responds with this status. */
@@ -106,9 +99,9 @@ describe.skipIf(!hasChromium())("in a browser of China", () => {
   test.each(["/", "/instrument/", "/notebook", "/notebook/instrument", "/runs", "refused run", "/quality"])(
     "%s has no English text",
     async (path) => {
-      await using watched = await openWatched(browser, { locale: "zh-CN" });
+      await using watched = await openWatched(visit.browser, { locale: "zh-CN" });
       const { page } = watched;
-      await page.goto(workspace.address(path.startsWith("/") ? path : "/runs"));
+      await page.goto(visit.workspace.address(path.startsWith("/") ? path : "/runs"));
       if (!path.startsWith("/")) {
         const run = page.locator("section[aria-labelledby=runs] tr", { hasText: "被拒绝" });
         await run.locator("a").click();
@@ -123,7 +116,7 @@ describe.skipIf(!hasChromium())("in a browser of China", () => {
     onTestFinished(() => void vi.unstubAllEnvs());
     const runPlace = workspaceRuns(lake, { lake: lake.location, ...service });
     await using keyless = await startWorkspace(lake, { limits: PATIENT, runPlace });
-    await using watched = await openWatched(browser, { locale: "zh-CN" });
+    await using watched = await openWatched(visit.browser, { locale: "zh-CN" });
     const { page } = watched;
     await page.goto(keyless.address("/runs"));
     await page.getByRole("button", { name: "daily: 计划" }).click();

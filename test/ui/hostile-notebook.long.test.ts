@@ -1,32 +1,15 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
+
 import { join } from "node:path";
-import type { Browser, Locator } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startWorkspace, type Workspace } from "../../src/ui/start-workspace.js";
-import { apiLake } from "../api/api-lake.js";
+import type { Locator } from "playwright-core";
+import { describe, expect, test } from "vitest";
+
 import { hasChromium } from "../notebook/chromium.js";
-import { openBrowser } from "./open-browser.js";
-import { PATIENT } from "./patient-session.js";
-import { openWatched } from "./watched-page.js";
+
+import { openWatched, workspaceForFile } from "./watched-page.js";
 
 describe.skipIf(!hasChromium())("a notebook of a stranger in a browser", () => {
-  const folder = mkdtempSync(join(tmpdir(), "barlake-hostile-"));
-  let browser: Browser;
-  let workspace: Workspace;
-
-  beforeAll(async () => {
-    browser = await openBrowser();
-    workspace = await startWorkspace(await apiLake(join(folder, "lake")), {
-      notebooks: folder,
-      limits: PATIENT,
-    });
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await workspace?.close();
-    rmSync(folder, { recursive: true });
-  });
+  const visit = workspaceForFile((folder) => ({ notebooks: folder }));
 
   /** Opens a notebook of these cells, and waits until all of them ran. */
   async function ran(
@@ -34,10 +17,10 @@ describe.skipIf(!hasChromium())("a notebook of a stranger in a browser", () => {
     cells: readonly string[],
     see: (cell: (n: number) => Locator) => Promise<void>,
   ) {
-    writeFileSync(join(folder, `${name}.sql`), cells.map((cell) => `-- %%\n${cell}\n`).join(""));
-    await using watched = await openWatched(browser);
+    writeFileSync(join(visit.folder, `${name}.sql`), cells.map((cell) => `-- %%\n${cell}\n`).join(""));
+    await using watched = await openWatched(visit.browser);
     const { page, faults } = watched;
-    await page.goto(workspace.address(`/notebook/${name}`));
+    await page.goto(visit.workspace.address(`/notebook/${name}`));
     await page.locator("[role=status] >> text=/^ran: /").waitFor();
     await see((n) => page.getByRole("group", { name: `Cell ${n}`, exact: true }));
     expect(faults).toEqual([]);

@@ -1,53 +1,40 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { describe, expect, test } from "vitest";
 import { DAY_MS } from "../../src/core/time.js";
 import { Session } from "../../src/db/session/session.js";
 import { Lake } from "../../src/lake/lake.js";
 import { ADJUSTMENTS } from "../../src/market/period.js";
 import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
 import type { SearchReport } from "../../src/ui/page-data.js";
-import { startWorkspace, type Workspace } from "../../src/ui/start-workspace.js";
-import { apiLake } from "../api/api-lake.js";
+import { startWorkspace } from "../../src/ui/start-workspace.js";
+
 import { landSomeActions } from "../lake/land/some-actions.js";
 import { land } from "../lake/temporary-lake.js";
 import { hasChromium } from "../notebook/chromium.js";
-import { HANG_MS, openBrowser } from "./open-browser.js";
+import { HANG_MS } from "./open-browser.js";
 import { PATIENT } from "./patient-session.js";
-import { openWatched } from "./watched-page.js";
+import { openWatched, workspaceForFile } from "./watched-page.js";
 
 const WAIT = { timeout: HANG_MS };
 
 describe.skipIf(!hasChromium())("the view Instrument in a browser", () => {
-  const folder = mkdtempSync(join(tmpdir(), "barlake-instrument-"));
-  let browser: Browser;
-  let workspace: Workspace;
-
-  beforeAll(async () => {
-    browser = await openBrowser();
-    workspace = await startWorkspace(await apiLake(join(folder, "lake")), { limits: PATIENT });
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await workspace?.close();
-    rmSync(folder, { recursive: true });
-  });
+  const visit = workspaceForFile();
 
   /** Opens the first instrument of the list. @returns its symbol, and that of the next one. */
   async function openFirst(page: Page, query = ""): Promise<readonly [symbol: string, next: string]> {
-    await page.goto(workspace.address("/instrument/"));
+    await page.goto(visit.workspace.address("/instrument/"));
     await page.waitForURL(/instrument\/./);
     const next = (await page.locator(".steps a").last().getAttribute("href"))?.split("/").at(-1) ?? "";
     const symbol = new URL(page.url()).pathname.split("/").at(-1) ?? "";
-    if (query !== "") await page.goto(`${workspace.url}/instrument/${symbol}${query.replace("NEXT", next)}`);
+    if (query !== "")
+      await page.goto(`${visit.workspace.url}/instrument/${symbol}${query.replace("NEXT", next)}`);
     await page.locator(`.stage[data-shown^="${symbol} "] canvas`).first().waitFor();
     return [symbol, next];
   }
 
   test("other periods and adjustments of days are loaded ahead, each with one request", async () => {
-    await using watched = await openWatched(browser);
+    await using watched = await openWatched(visit.browser);
     const { page, faults } = watched;
     // No request is slow, so all of them are sent.
     await page.addInitScript("performance.now = () => 0");
@@ -79,7 +66,7 @@ describe.skipIf(!hasChromium())("the view Instrument in a browser", () => {
   });
 
   test("no label of the time axis is cut by an edge", async () => {
-    await using watched = await openWatched(browser);
+    await using watched = await openWatched(visit.browser);
     const { page, faults } = watched;
     // Records where each label of the axis begins and ends, in pixels, with the width of the axis.
     await page.addInitScript(`
@@ -106,7 +93,7 @@ describe.skipIf(!hasChromium())("the view Instrument in a browser", () => {
   });
 
   test("Enter opens what the whole text finds, also where it is pressed before the response", async () => {
-    await using watched = await openWatched(browser);
+    await using watched = await openWatched(visit.browser);
     const { page, faults } = watched;
     const [, next] = await openFirst(page);
     const waiting: (() => void)[] = [];
@@ -127,7 +114,7 @@ describe.skipIf(!hasChromium())("the view Instrument in a browser", () => {
   });
 
   test("Enter opens the selected instrument, also where it is selected before the response", async () => {
-    await using watched = await openWatched(browser);
+    await using watched = await openWatched(visit.browser);
     const { page, faults } = watched;
     const [, next] = await openFirst(page);
     const text = next.slice(0, 1);
@@ -154,7 +141,7 @@ describe.skipIf(!hasChromium())("the view Instrument in a browser", () => {
   });
 
   test("a comparison reaches as far back as the chart is scrolled", async () => {
-    const lake = new Lake(join(folder, "minutes"), { hasDatabase: false });
+    const lake = new Lake(join(visit.folder, "minutes"), { hasDatabase: false });
     const days = Array.from({ length: 31 }, (_, n) => Date.parse("2024-01-01T09:31:00+08:00") + n * DAY_MS);
     const bars = days.flatMap((open) => Array.from({ length: 50 }, (_, n) => ({ at: open + n * 60_000 })));
     using session = await Session.open();
@@ -166,7 +153,7 @@ describe.skipIf(!hasChromium())("the view Instrument in a browser", () => {
         bars.map((bar) => ({ ...bar, symbol })),
       );
     await using minutes = await startWorkspace(lake, { limits: PATIENT });
-    await using watched = await openWatched(browser);
+    await using watched = await openWatched(visit.browser);
     const { page, faults } = watched;
     const asked: string[] = [];
     page.on("response", (response) => {
@@ -191,7 +178,7 @@ describe.skipIf(!hasChromium())("the view Instrument in a browser", () => {
   });
 
   test("in a comparison there are no averages and no log scale; what cannot be compared is named", async () => {
-    await using watched = await openWatched(browser, {}, "status of 4");
+    await using watched = await openWatched(visit.browser, {}, "status of 4");
     const { page, faults } = watched;
     const [symbol, next] = await openFirst(page);
     await page.locator(".legend >> text=MA20").waitFor();
@@ -215,7 +202,7 @@ describe.skipIf(!hasChromium())("the view Instrument in a browser", () => {
   });
 
   test("ex-dates are marked with what is known of them, and no chart without ex-events is called adjusted", async () => {
-    const lake = new Lake(join(folder, "actions"), { hasDatabase: false });
+    const lake = new Lake(join(visit.folder, "actions"), { hasDatabase: false });
     using session = await Session.open();
     const days = Array.from({ length: 12 }, (_, n) => Date.parse("2026-05-11T00:00:00+08:00") + n * DAY_MS);
     const bars = days.map((at, n) => ({ at, close: 100, prevClose: n === 3 ? 80 : 100 }));
@@ -225,7 +212,7 @@ describe.skipIf(!hasChromium())("the view Instrument in a browser", () => {
     ]);
     await landSomeActions(session, lake, Date.parse("2026-06-01T00:00:00Z"));
     await using marked = await startWorkspace(lake, { limits: PATIENT });
-    await using watched = await openWatched(browser, { viewport: { width: 390, height: 844 } });
+    await using watched = await openWatched(visit.browser, { viewport: { width: 390, height: 844 } });
     const { page, faults } = watched;
     await page.goto(marked.address("/instrument/600519.SH"));
     await page.locator(".truth >> text=adjusted forward").waitFor();
@@ -258,7 +245,7 @@ describe.skipIf(!hasChromium())("the view Instrument in a browser", () => {
   });
 
   test("the keys of the log scale, also as a capital; arrow keys in a table scroll it", async () => {
-    await using watched = await openWatched(browser);
+    await using watched = await openWatched(visit.browser);
     const { page, faults } = watched;
     const [symbol, next] = await openFirst(page);
     await page.keyboard.press("L");
@@ -276,7 +263,7 @@ describe.skipIf(!hasChromium())("the view Instrument in a browser", () => {
   });
 
   test("no bars of another instrument remain under a heading, where its own cannot be loaded", async () => {
-    await using watched = await openWatched(browser);
+    await using watched = await openWatched(visit.browser);
     const { page } = watched;
     const [, next] = await openFirst(page);
     let fail = (): void => {};

@@ -1,14 +1,11 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
+
 import { join } from "node:path";
-import axe from "axe-core";
-import type { Browser, Locator, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { startWorkspace, type Workspace } from "../../src/ui/start-workspace.js";
-import { apiLake } from "../api/api-lake.js";
+import type { Locator, Page } from "playwright-core";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+
 import { hasChromium } from "../notebook/chromium.js";
-import { openBrowser, openPage } from "./open-browser.js";
-import { PATIENT } from "./patient-session.js";
+import { openWatched, seriousAgainst, type WatchedPage, workspaceForFile } from "./watched-page.js";
 
 const TEXT = `-- # Edited
 -- Prose.
@@ -28,40 +25,22 @@ const STATE_OF_EDITORS = `JSON.stringify({
   lists: [...document.querySelectorAll(".cm-tooltip")].map((one) => one.innerText) })`;
 
 describe.skipIf(!hasChromium())("a notebook in the browser", () => {
-  const folder = mkdtempSync(join(tmpdir(), "barlake-editor-"));
-  const file = join(folder, "edited.sql");
-  let workspace: Workspace;
-  let browser: Browser;
+  const visit = workspaceForFile((folder) => ({ notebooks: folder }));
+  const file = join(visit.folder, "edited.sql");
   let page: Page;
-  let faults: string[];
+  let watched: WatchedPage;
 
-  beforeAll(async () => {
-    workspace = await startWorkspace(await apiLake(join(folder, "lake")), {
-      notebooks: folder,
-      limits: PATIENT,
-    });
-    browser = await openBrowser();
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await workspace?.close();
-    rmSync(folder, { recursive: true });
-  });
   beforeEach(async () => {
     writeFileSync(file, TEXT);
-    page = await openPage(browser, { viewport: { width: 1400, height: 900 } });
-    faults = [];
-    page.on("pageerror", (error) => faults.push(error.message));
-    page.on("console", (message) => {
-      // Refusals of the service are errors on the browser's console.
-      if (message.type() === "error" && !message.text().includes("status of 4")) faults.push(message.text());
-    });
-    await page.goto(workspace.address("/notebook/edited"));
+    // Refusals of the service are errors on the browser's console.
+    watched = await openWatched(visit.browser, {}, "status of 4");
+    ({ page } = watched);
+    await page.goto(visit.workspace.address("/notebook/edited"));
     await page.waitForSelector("text=ran: 4 cells");
   });
   afterEach(async () => {
-    await page.context().close();
-    if (faults.length > 0) throw new Error(faults.join("\n"));
+    await watched[Symbol.asyncDispose]();
+    if (watched.faults.length > 0) throw new Error(watched.faults.join("\n"));
   });
 
   const cell = (number: number): Locator => page.getByRole("group", { name: `Cell ${number}`, exact: true });
@@ -206,7 +185,7 @@ describe.skipIf(!hasChromium())("a notebook in the browser", () => {
     await page.getByLabel("Save as another name").fill("other");
     await page.getByRole("button", { name: "Save as" }).click();
     await page.waitForURL("**/notebook/other");
-    expect(readFileSync(join(folder, "other.sql"), "utf8")).toContain("-- mine");
+    expect(readFileSync(join(visit.folder, "other.sql"), "utf8")).toContain("-- mine");
     await page.clock.resume();
     await page.goBack();
     await page.waitForSelector("td >> text=theirs");
@@ -249,16 +228,10 @@ describe.skipIf(!hasChromium())("a notebook in the browser", () => {
     await page.keyboard.press("Escape");
     await page.keyboard.press("Control+Enter");
     await page.locator(".fault-below").waitFor();
-    for (const colorScheme of ["light", "dark"] as const)
-      for (const width of [1400, 390]) {
-        await page.emulateMedia({ colorScheme });
-        await page.setViewportSize({ width, height: 900 });
-        expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(width);
-        await page.evaluate(axe.source);
-        const { violations } = await page.evaluate<axe.AxeResults>("axe.run()");
-        const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
-        const said = serious.map(({ id, nodes }) => `${id}: ${nodes[0]?.html} ${nodes[0]?.failureSummary}`);
-        expect(said, `${colorScheme} ${width}`).toEqual([]);
-      }
+    for (const width of [1400, 390]) {
+      await page.setViewportSize({ width, height: 900 });
+      expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(width);
+      expect(await seriousAgainst(page), `${width}`).toEqual([]);
+    }
   });
 });

@@ -1,14 +1,10 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import type { Browser, BrowserContext, Page, Request } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startWorkspace, type Workspace } from "../../src/ui/start-workspace.js";
-import { apiLake } from "../api/api-lake.js";
+import type { BrowserContext, Page, Request } from "playwright-core";
+import { beforeAll, describe, expect, test } from "vitest";
+
 import { hasChromium } from "../notebook/chromium.js";
-import { openBrowser, openPage } from "./open-browser.js";
-import { PATIENT } from "./patient-session.js";
-import { openWatched } from "./watched-page.js";
+import { openPage } from "./open-browser.js";
+
+import { openWatched, workspaceForFile } from "./watched-page.js";
 
 /** What the view Instrument loads, each by a part of its address. */
 const LOADED = {
@@ -43,19 +39,15 @@ const ORDERS: readonly (readonly Part[])[] = [
 ];
 
 describe.skipIf(!hasChromium())("shortcuts while the view Instrument loads", () => {
-  const folder = mkdtempSync(join(tmpdir(), "barlake-shortcuts-"));
-  let browser: Browser;
-  let workspace: Workspace;
+  const visit = workspaceForFile();
   /** The first instruments of the list. */
   const symbols: string[] = [];
   /** The cookie of a browser that was admitted. */
   let admitted: Awaited<ReturnType<BrowserContext["storageState"]>>;
 
   beforeAll(async () => {
-    browser = await openBrowser();
-    workspace = await startWorkspace(await apiLake(join(folder, "lake")), { limits: PATIENT });
-    const page = await openPage(browser);
-    await page.goto(workspace.address());
+    const page = await openPage(visit.browser);
+    await page.goto(visit.workspace.address());
     const found = await page.evaluate<string[]>(`(async () => {
       const { state } = await (await fetch("/api/state?")).json();
       const { found } = await (await fetch("/api/search?whole=1&q=&state=" + state)).json();
@@ -65,12 +57,6 @@ describe.skipIf(!hasChromium())("shortcuts while the view Instrument loads", () 
     admitted = await page.context().storageState();
     await page.context().close();
   });
-  afterAll(async () => {
-    await browser?.close();
-    await workspace?.close();
-    rmSync(folder, { recursive: true });
-  });
-
   /** Stops each part of the view on its way to the page, until it is released. */
   async function gates(page: Page): Promise<(part: Part) => Promise<void>> {
     const release = new Map<Part, () => void>();
@@ -94,11 +80,11 @@ describe.skipIf(!hasChromium())("shortcuts while the view Instrument loads", () 
   // Keys are pressed before the first of these arrives, after two of them, and after all but one.
   test.each(ORDERS)("each key is taken once where %s, %s, %s, %s arrive in turn", async (...order) => {
     for (const after of [0, 2, 3]) {
-      await using watched = await openWatched(browser, { storageState: admitted });
+      await using watched = await openWatched(visit.browser, { storageState: admitted });
       const { page, faults } = watched;
       const [first = "", second = "", third = ""] = symbols;
       const release = await gates(page);
-      await page.goto(`${workspace.url}/instrument/${first}`);
+      await page.goto(`${visit.workspace.url}/instrument/${first}`);
       const length = await page.evaluate<number>("history.length");
       for (const part of order.slice(0, after)) await release(part);
       for (const key of ["8", " ", "ArrowRight", "l", "Tab"]) await page.keyboard.press(key);
@@ -113,12 +99,12 @@ describe.skipIf(!hasChromium())("shortcuts while the view Instrument loads", () 
   });
 
   test("a key is taken once between the drawing of a view and the work after it", async () => {
-    await using watched = await openWatched(browser, { storageState: admitted });
+    await using watched = await openWatched(visit.browser, { storageState: admitted });
     const { page, faults } = watched;
     const [first = "", second = "", third = ""] = symbols;
     const release = await gates(page);
     await page.clock.install();
-    await page.goto(`${workspace.url}/instrument/${first}`);
+    await page.goto(`${visit.workspace.url}/instrument/${first}`);
     const length = await page.evaluate<number>("history.length");
     await release("state");
     await page.locator(".asof time").waitFor();
@@ -137,11 +123,11 @@ describe.skipIf(!hasChromium())("shortcuts while the view Instrument loads", () 
   });
 
   test("a key that stays down counts once while the view loads; a key that is pressed twice counts twice", async () => {
-    await using watched = await openWatched(browser, { storageState: admitted });
+    await using watched = await openWatched(visit.browser, { storageState: admitted });
     const { page, faults } = watched;
     const third = symbols[2] ?? "";
     const release = await gates(page);
-    await page.goto(`${workspace.url}/instrument/`);
+    await page.goto(`${visit.workspace.url}/instrument/`);
     // After the first time it repeats itself, because it is not released.
     for (let time = 0; time < 9; time++) await page.keyboard.down("ArrowRight");
     await page.keyboard.up("ArrowRight");
@@ -154,19 +140,19 @@ describe.skipIf(!hasChromium())("shortcuts while the view Instrument loads", () 
   });
 
   test("the search takes its key while a view loads", async () => {
-    await using watched = await openWatched(browser, { storageState: admitted });
+    await using watched = await openWatched(visit.browser, { storageState: admitted });
     const { page } = watched;
     await gates(page);
-    await page.goto(`${workspace.url}/instrument/`);
+    await page.goto(`${visit.workspace.url}/instrument/`);
     await page.keyboard.press("/");
     expect(await page.evaluate("document.activeElement.role")).toBe("combobox");
   });
 
   test("keys of a view that cannot be loaded are no keys of another view", async () => {
-    await using watched = await openWatched(browser, { storageState: admitted });
+    await using watched = await openWatched(visit.browser, { storageState: admitted });
     const { page } = watched;
     await page.route(/\/assets\/quality-view-/, (route) => route.abort());
-    await page.goto(`${workspace.url}/quality`);
+    await page.goto(`${visit.workspace.url}/quality`);
     await page.locator("main .fault").waitFor();
     for (const key of ["8", "l"]) await page.keyboard.press(key);
     await page.locator("nav a", { hasText: "Instrument" }).click();

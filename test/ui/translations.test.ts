@@ -10,8 +10,8 @@ const textOf = (path: string): string => readFileSync(join(ROOT, path), "utf8");
 /** The comments of tables, as pages show them: without the names of the key's columns. */
 const COMMENTS = TABLES.map(({ doc }) => doc.replace(/ Key: .*$/, ""));
 /** The texts that are translated, as the source lists them. */
-const [, LIST = ""] = textOf(OWN).split("const TRANSLATED");
-const LISTED = [...LIST.matchAll(/^ {2}(?:"((?:[^"\\]|\\.)*)"|(\w+)):/gm)].map(
+const [, TRANSLATED = ""] = textOf(OWN).split("const TRANSLATED");
+const LISTED = [...TRANSLATED.matchAll(/^ {2}(?:"((?:[^"\\]|\\.)*)"|(\w+)):/gm)].map(
   ([, sentence, word]) => sentence ?? (word as string),
 );
 

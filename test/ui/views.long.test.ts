@@ -1,7 +1,6 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import axe from "axe-core";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ServiceClient } from "../../src/client/service-client.js";
@@ -19,8 +18,9 @@ import { json } from "../faults/service/scripted-service.js";
 import { dailyBars } from "../jobs/scripted-market.js";
 import { land } from "../lake/temporary-lake.js";
 import { hasChromium } from "../notebook/chromium.js";
-import { HANG_MS, openBrowser, openPage } from "./open-browser.js";
+import { HANG_MS, openBrowser } from "./open-browser.js";
 import { PATIENT } from "./patient-session.js";
+import { openWatched, seriousAgainst } from "./watched-page.js";
 
 /** Real market data: see its SOURCES.md for where it is from and which defects it has. */
 const DATA = resolve(process.env.BARLAKE_REALDATA ?? "../shared/realdata");
@@ -48,33 +48,14 @@ describe.skipIf(!hasChromium())("a view in the browser", () => {
     visit: (page: Page, open: (path: string) => Promise<void>) => Promise<void>,
   ): Promise<void> {
     await using workspace = await startWorkspace(lake, { limits: PATIENT, ...options });
-    const page = await openPage(browser, { viewport: { width: 1400, height: 900 } });
-    await using _ = page.context();
-    const faults: string[] = [];
-    page.on("pageerror", (error) => faults.push(error.message));
-    page.on("console", (message) => {
-      if (message.type() === "error" || message.type() === "warning") faults.push(message.text());
-    });
+    await using watched = await openWatched(browser);
+    const { page, faults } = watched;
     await visit(page, async (path) => {
       await page.goto(workspace.address(path));
       await page.waitForLoadState("networkidle");
       await page.waitForSelector(".hollow, .stale", { state: "detached" });
     });
     expect(faults).toEqual([]);
-  }
-
-  /** What is against a page, light and dark. */
-  async function against(page: Page): Promise<string[]> {
-    const said: string[] = [];
-    for (const colorScheme of ["light", "dark"] as const) {
-      await page.emulateMedia({ colorScheme });
-      await page.evaluate(axe.source);
-      const { violations } = await page.evaluate<axe.AxeResults>("axe.run()");
-      for (const { id, impact, nodes } of violations)
-        if (impact === "serious" || impact === "critical")
-          said.push(`${colorScheme} ${id}: ${nodes[0]?.html} ${nodes[0]?.failureSummary}`);
-    }
-    return said;
   }
 
   test("minutes are fetched while the chart is scrolled to the past", async () => {
@@ -126,7 +107,7 @@ describe.skipIf(!hasChromium())("a view in the browser", () => {
       await page.locator("[role=alert] >> text=above 5").waitFor();
       const days = page.getByRole("spinbutton", { name: "days" });
       expect(await days.inputValue()).toBe("9");
-      expect(await against(page)).toEqual([]);
+      expect(await seriousAgainst(page)).toEqual([]);
       await days.fill("4");
       await days.press("Enter");
       await page.locator("td >> text=41").waitFor();
@@ -146,7 +127,7 @@ describe.skipIf(!hasChromium())("a view in the browser", () => {
       await open("/");
       await page.locator("button.month").first().click();
       await page.locator(".missing h3").waitFor();
-      expect(await against(page)).toEqual([]);
+      expect(await seriousAgainst(page)).toEqual([]);
       await open("/notebook/long");
       const table = page.locator(".table.virtual");
       await table.waitFor();
@@ -154,7 +135,7 @@ describe.skipIf(!hasChromium())("a view in the browser", () => {
         element.scrollTop = element.scrollHeight / 2;
       });
       await page.locator(".table.virtual td >> text=/^5\\d,?\\d{3}$/").first().waitFor();
-      expect(await against(page)).toEqual([]);
+      expect(await seriousAgainst(page)).toEqual([]);
     });
   });
 
@@ -197,7 +178,7 @@ describe.skipIf(!hasChromium())("a view in the browser", () => {
           .first()
           .waitFor();
         expect(await dialog.locator("p").first().textContent()).toMatch(/^1 requests?/);
-        expect(await against(page)).toEqual([]);
+        expect(await seriousAgainst(page)).toEqual([]);
         await page.keyboard.press("Escape");
         await dialog.waitFor({ state: "detached" });
         await run.click();
@@ -229,7 +210,7 @@ describe.skipIf(!hasChromium())("a view in the browser", () => {
           .or(page.locator("main >> text=000858.SZ"))
           .first()
           .waitFor();
-        expect(await against(page)).toEqual([]);
+        expect(await seriousAgainst(page)).toEqual([]);
         await open("/instrument/000858.SZ?period=1M&adjust=backward");
         await page.locator('.stage[data-shown="000858.SZ 1M backward"] canvas').first().waitFor();
         await open("/notebook/instrument?p.symbol=000858.SZ");

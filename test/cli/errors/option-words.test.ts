@@ -13,7 +13,6 @@ test("options of the library are shown as the command line has them", () => {
       "give it with --map timestamp=COLUMN; its columns",
     '`existing: "append"` adds days, `existing: "replace"` builds again':
       "--append adds days, --replace builds again",
-    "or give `waits: true`": "or give --wait",
     "`symbol` and `exchange` exclude each other": "--symbol and --exchange exclude each other",
   };
   for (const [text, words] of Object.entries(said)) expect(inOptionWords(text)).toBe(words);

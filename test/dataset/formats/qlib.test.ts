@@ -132,17 +132,6 @@ describe("days", () => {
     }
     expect(suspended).toBeGreaterThan(10);
   });
-
-  test("masks are features of 0 and 1", async () => {
-    const folder = await its.build({ ...DAILY, name: "masks" });
-    const [first, ...inUniverse] = floatsOf(folder, "sz300516/in_universe.day.bin");
-    expect(first).toBe(0);
-    expect(inUniverse).toEqual(DAYS.map((day) => Number(day >= "2026-01-02" && day <= "2026-03-31")));
-    const atLimit = readdirSync(join(folder, "features")).flatMap((name) =>
-      ["limit_up", "limit_down"].flatMap((mask) => floatsOf(folder, `${name}/${mask}.day.bin`).slice(1)),
-    );
-    expect(new Set(atLimit)).toEqual(new Set([0, 1]));
-  });
 });
 
 describe("minutes", () => {

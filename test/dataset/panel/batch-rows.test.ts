@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
-import { typedBatch, wordList } from "../../../src/arrow/typed-batch.js";
+import { columnBatch, wordList } from "../../../src/arrow/column-batch.js";
 import { batchRows } from "../../../src/dataset/dataset.js";
 
 const SYMBOLS = ["a", "b", "c"];
 
 /** A batch of five rows: two dates, and on the second two times. */
-const batch = typedBatch(
+const batch = columnBatch(
   [
     { name: "symbol", kind: "word", values: Int32Array.of(0, 2, 0, 1, 2), words: wordList(SYMBOLS) },
     { name: "trade_date", kind: "date", values: Int32Array.of(0, 0, 1, 1, 1) },
-    { name: "timestamp", kind: "timestamp", values: BigInt64Array.of(10n, 10n, 20n, 20n, 30n) },
+    { name: "timestamp", kind: "milliseconds", values: BigInt64Array.of(10n, 10n, 20n, 20n, 30n) },
     { name: "close", kind: "double", nanIsNull: true, values: Float64Array.of(1, Number.NaN, 3, 4, 5) },
     { name: "open", kind: "double", nanIsNull: true, values: Float64Array.of(6, 7, 8, 9, 10) },
     { name: "tradable", kind: "boolean", values: Uint8Array.of(1, 0, 1, 1, 0) },

@@ -93,7 +93,14 @@ describe.skipIf(!HAS_STORE)("machines on a store, whose clocks are as far apart 
     ] as const) {
       const held = await takeRun(holder.lake, { ...subject, runId: "held" }, holder);
       const take = (runId: string) => takeRun(other.lake, { ...subject, runId }, other);
-      await expect(take("early")).rejects.toThrow("the same is asked for by");
+      const stop = new AbortController();
+      const onWait = (): void => stop.abort();
+      const early = takeRun(
+        other.lake,
+        { ...subject, runId: "early" },
+        { ...other, signal: stop.signal, onWait },
+      );
+      await expect(early).rejects.toThrow("aborted");
       await held.confirm();
       await held.release();
       await (await take("released")).release();

@@ -40,10 +40,14 @@ export interface Machine {
 }
 
 /**
- * A service, a shared storage, and machines with separate work folders, and with clocks that differ by an hour. The
- * store's time is the test's; leases are renewed only where a run does so itself.
+ * A service, a lake, and machines whose clocks differ by an hour: each has a separate work folder, as for a lake in a
+ * store, or all have the folder of the lake. The time of the lake is the test's; leases are renewed only where a run does
+ * so itself.
  */
-export async function sharedMachines(script: (...request: Parameters<Script>) => void | Promise<void>) {
+export async function sharedMachines(
+  script: (...request: Parameters<Script>) => void | Promise<void>,
+  form: "store" | "folder" = "store",
+) {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   onTestFinished(() => void vi.useRealTimers());
   const service = await startScripted((...request) => void script(...request));
@@ -73,7 +77,7 @@ export async function sharedMachines(script: (...request: Parameters<Script>) =>
     stopped: () => Promise<unknown> | undefined = () => undefined,
   ) => {
     const clock = virtualClock(start);
-    const work = workFolder(join(place, name));
+    const work = workFolder(join(place, form === "store" ? name : "lake"));
     const lake = new Lake(work.path, { storage: storageOf(over(shared), stopped), work, hasDatabase: false });
     const run: Machine["run"] = (more = {}, symbols = SYMBOLS) => {
       const client = new ServiceClient({ baseUrl: service.url, apiKey: name, clock, retries: 0 });

@@ -1,28 +1,18 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../../src/schema/reference.js";
 import { BALANCE_SHEET, CASH_FLOW, INCOME, METRICS } from "../../../src/schema/statements.js";
 import { temporaryFolder } from "../../lake/temporary-lake.js";
-import {
-  KEY,
-  landFinancials,
-  landReference,
-  landRows,
-  newLake,
-  type Served,
-  serve,
-} from "../../serve/served-lake.js";
+import { KEY, landFinancials, landReference, landRows, serveForFile } from "../../serve/served-lake.js";
 import { pythonHas, runPythonAsync } from "../python.js";
 
-const { lake, remove } = newLake();
-let served: Served;
 const SYMBOLS = ["600000.SH", "600001.SH", "AAPL.US"];
 const LIST = SYMBOLS.join(",");
 const DAY_MS = 86_400_000;
 
-beforeAll(async () => {
+const served = serveForFile(async (lake) => {
   // Only the first symbol has whole numbers, which a careless writer would make integers.
   const values = SYMBOLS.map((symbol, s) => ({ symbol, s, price: s === 0 ? 10 : 10.25 * s }));
   const bar = (symbol: string, timestamp: number, price: number) => ({
@@ -77,11 +67,6 @@ beforeAll(async () => {
   await landFinancials(lake, CASH_FLOW, [{ ...statement, capex: -3.5 }]);
   await landFinancials(lake, INCOME, [{ ...statement, revenue: 9 }]);
   await landFinancials(lake, METRICS, [{ ...statement, roe: 0.1 }]);
-  served = await serve(lake);
-});
-afterAll(async () => {
-  await served.service.close();
-  remove();
 });
 
 describe.skipIf(!pythonHas("polars", "pandas", "pyarrow", "duckdb", "pytz"))("Python", () => {

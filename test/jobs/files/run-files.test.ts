@@ -4,7 +4,6 @@ import { expect, test } from "vitest";
 import { planFiles } from "../../../src/jobs/files/plan-files.js";
 import { savePlan } from "../../../src/jobs/import/plan/import-plan.js";
 import { runImport } from "../../../src/jobs/import/run-import.js";
-import { restoreLake } from "../../../src/jobs/maintenance/restore-lake.js";
 import { Lake } from "../../../src/lake/lake.js";
 import { writeCheckpoint } from "../../../src/lake/log/checkpoint.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
@@ -43,25 +42,6 @@ test("files land once, in the order of their names; nothing is asked of a servic
     { pipeline: "drop", status: "complete" },
     { pipeline: "drop", status: "complete" },
   ]);
-});
-
-test("a content that comes back lands again; one that was only moved does not", async () => {
-  const place = filesPlace(SHARES);
-  const [before, after] = [barsCsv({ [MONDAY]: 11 }), barsCsv({ [MONDAY]: 12 })];
-  for (const content of [before, after, before, after]) {
-    place.write("a.csv", content);
-    expect((await place.run()).files.landed).toHaveLength(1);
-  }
-  place.write("a.csv", before);
-  place.write("sub/old.csv", after);
-  expect((await place.run()).files).toMatchObject({
-    landed: [{ file: "a.csv", state: "changed" }],
-    copies: [{ file: "sub/old.csv", of: "a.csv" }],
-  });
-  renameSync(join(place.folder, "a.csv"), join(place.folder, "z.csv"));
-  expect((await place.run()).files).toMatchObject({ landed: [], copies: [{ file: "z.csv", of: "a.csv" }] });
-  expect((await place.run()).files).toMatchObject({ landed: [], copies: [], unchanged: 2 });
-  expect(await closes(place)).toEqual([{ date: MONDAY, close: 11 }]);
 });
 
 test("the same content under the names of two symbols is two files", async () => {
@@ -158,28 +138,6 @@ test("a change that leaves size and time of a file is found", async () => {
   expect(await closes(place)).toEqual([{ date: MONDAY, close: 12 }]);
 });
 
-test("after a restore files land again; what was refused remains so", async () => {
-  const place = filesPlace(SHARES);
-  const { lake, clock } = place;
-  place.write("a.csv", barsCsv({ [MONDAY]: 11 }));
-  await place.run();
-  const { version } = await lake.snapshot(BARS_1D);
-  place.write("a.csv", barsCsv({ [MONDAY]: 12 }));
-  place.write("b.csv", barsCsv({ [TUESDAY]: 13 }));
-  place.write("c.csv", "broken");
-  await place.run();
-  const before = await closes(place);
-  await restoreLake(lake, { kind: "version", version }, { tables: [BARS_1D], clock });
-  expect(await closes(place)).toEqual([{ date: MONDAY, close: 11 }]);
-  expect((await planFiles(place.pipeline, place)).files.map(({ file, state }) => [file, state])).toEqual([
-    ["a.csv", "changed"],
-    ["b.csv", "new"],
-    ["c.csv", "refused"],
-  ]);
-  expect((await place.run()).files).toMatchObject({ landed: [{ file: "a.csv" }, { file: "b.csv" }] });
-  expect(await closes(place)).toEqual(before);
-});
-
 test("files whose rows the lake has already are not read again, after checkpoints, either", async () => {
   const place = filesPlace(SHARES);
   const path = place.write("a.csv", barsCsv({ [MONDAY]: 11 }));
@@ -253,15 +211,18 @@ test("an interrupted run says so, and the next one goes on", async () => {
 test("two runs into a table take turns", async () => {
   const place = filesPlace(SHARES);
   place.write("a.csv", barsCsv({ [MONDAY]: 11 }));
-  let second: Promise<unknown> | undefined;
+  let second: ReturnType<typeof place.run> | undefined;
+  const said: string[] = [];
   const onProgress = ({ doing }: { readonly doing: string }): void => {
     if (doing === "reading")
-      second ??= place
-        .run({ lake: new Lake(place.lake.location, { hasDatabase: false }) })
-        .catch((error: unknown) => error);
+      second ??= place.run({
+        lake: new Lake(place.lake.location, { hasDatabase: false }),
+        onProgress: (progress) => void said.push(progress.doing),
+      });
   };
-  await place.run({ onProgress });
-  expect(String(await second)).toMatch(/the same is asked for by "run drop"/);
+  expect((await place.run({ onProgress })).files.landed).toHaveLength(1);
+  expect((await second)?.files).toMatchObject({ landed: [], unchanged: 1 });
+  expect(said[0]).toMatch(/^waiting for "run drop" \(process \d+ on /);
 });
 
 test.skipIf(process.getuid?.() === 0)("a file that this user may not read is refused", async () => {

@@ -47,7 +47,7 @@ const TABLES = [
   },
 ] as const;
 
-const KILLS = pickCases(2 * MOST_CALLS, { few: 5, more: 8, all: 2 * MOST_CALLS }, [8, 15, 22]);
+const KILLS = pickCases(2 * MOST_CALLS, { few: 3, more: 8, all: 2 * MOST_CALLS }, [8, 15, 22]);
 
 test.each(TABLES)(
   "an import into $table that is killed at any call leaves the rows before it or after it; the next one completes it",

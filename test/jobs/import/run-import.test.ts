@@ -1,8 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
-import { exitOfImport } from "../../../src/cli/cli.js";
 import { Session } from "../../../src/db/session/session.js";
 import type { ImportOptions } from "../../../src/jobs/import/import-options.js";
 import { type ImportTable, runImport } from "../../../src/jobs/import/run-import.js";
@@ -31,38 +29,6 @@ function workplace() {
   };
 }
 
-test("CSV, compressed CSV, JSON and Parquet give the same bars; a repeat changes nothing", async () => {
-  const place = workplace();
-  const csv = "timestamp,open,high,low,close,volume,amount\n1704124800000,10,11,9,10.5,100,1050\n";
-  const row = {
-    symbol: "000004.SZ",
-    timestamp: 1704124800000,
-    open: 10,
-    high: 11,
-    low: 9,
-    close: 10.5,
-    volume: 100,
-    amount: 1050,
-  };
-  const files = [
-    place.file("000001.SZ.csv", csv),
-    place.file("000002.SZ.csv.gz", gzipSync(csv)),
-    place.file("many.json", JSON.stringify([row])),
-  ];
-  await place.import("bars_1d", files);
-  const copy = join(place.folder, "x.parquet");
-  await place.query(
-    `COPY (SELECT '000005.SZ' AS symbol, * EXCLUDE (symbol) FROM bars_1d LIMIT 1) TO '${copy}'`,
-  );
-  await place.import("bars_1d", [copy]);
-  expect(
-    await place.query("SELECT DISTINCT trade_date::VARCHAR AS d, close, volume, amount, lot FROM bars_1d"),
-  ).toEqual([{ d: "2024-01-02", close: 10.5, volume: 100n, amount: 1050, lot: 1 }]);
-  expect((await place.import("bars_1d", files)).landed).toMatchObject([
-    { inserted: 0, updated: 0, unchanged: 3 },
-  ]);
-});
-
 /** Bars that hardly compress, so that each byte of the file carries data. */
 const manyBars = (symbol: string): string =>
   HEADER +
@@ -86,16 +52,6 @@ test("a .zst is taken whole, and refused wherever it is cut", async () => {
     const cut = place.file("cut.csv.zst", bytes.subarray(0, length));
     await expect(place.import("bars_1d", [cut])).rejects.toThrow(/cut\.csv\.zst: is cut short or damaged/);
   }
-});
-
-test("an import of which no row could be taken has the exit code 1; with one good row, or none that is new, it has 0", async () => {
-  const place = workplace();
-  const bad = "600000.SH,2024-01-02,1,2,1,x,5,5\n";
-  const all = await place.import("bars_1d", [place.file("all.csv", HEADER + bad + bad)]);
-  expect([all.rejected[0]?.rows, exitOfImport(all)]).toEqual([2, 1]);
-  const some = place.file("some.csv", `${HEADER}${bad}600000.SH,2024-01-02,1,2,1,1,5,5\n`);
-  expect(exitOfImport(await place.import("bars_1d", [some]))).toBe(0);
-  expect(exitOfImport(await place.import("bars_1d", [some]))).toBe(0);
 });
 
 test.each([
@@ -150,42 +106,4 @@ test("exchanges follow from instruments, and an instrument whose content changes
     { symbol: "600519.SH", name: "old", current: false },
     { symbol: "600519.SH", name: "new", current: true },
   ]);
-});
-
-test("a member that is gone from a universe has left it", async () => {
-  const place = workplace();
-  const universe = (symbols: string[]) => JSON.stringify([{ id: "U", name: "A universe", symbols }]);
-  await place.import("universes", [place.file("u.json", universe(["600519.SH", "000001.SZ"]))]);
-  clock.advance(1000);
-  await place.import("universes", [place.file("u.json", universe(["600519.SH", "600000.SH"]))]);
-  expect(await place.query("SELECT symbol FROM raw.universe_members WHERE valid_to IS NOT NULL")).toEqual([
-    { symbol: "000001.SZ" },
-  ]);
-});
-
-test("statements have every version, grow columns, and a repeat changes nothing", async () => {
-  const place = workplace();
-  const first = place.file(
-    "a.csv",
-    "symbol,period_end,announce_date,total_assets,note\n600519.SH,20240331,20240430,100,x\n600519.SH,2024-06-30,,200,y\n",
-  );
-  await place.import("balance_sheet", [first]);
-  expect((await place.import("balance_sheet", [first])).landed).toMatchObject([
-    { inserted: 0, unchanged: 2 },
-  ]);
-  clock.advance(1000);
-  const restated = place.file(
-    "b.csv",
-    "symbol,period_end,announce_date,total_assets,special_reserve\n600519.SH,2024-03-31,2024-04-30,101,7\n",
-  );
-  expect((await place.import("balance_sheet", [restated])).landed).toMatchObject([{ inserted: 1 }]);
-  expect(
-    await place.query(
-      "SELECT period_end::VARCHAR AS p, total_assets, special_reserve FROM balance_sheet ORDER BY p",
-    ),
-  ).toEqual([
-    { p: "2024-03-31", total_assets: 101, special_reserve: 7 },
-    { p: "2024-06-30", total_assets: 200, special_reserve: null },
-  ]);
-  expect(await place.query("SELECT count(*) AS n FROM raw.balance_sheet")).toEqual([{ n: 3n }]);
 });

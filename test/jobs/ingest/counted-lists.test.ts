@@ -6,10 +6,10 @@ import { runPipeline } from "../../../src/jobs/run/run-pipeline.js";
 import { fillLake } from "../../../src/sim/fill-lake.js";
 import { simulateMarket } from "../../../src/sim/market.js";
 import { virtualClock } from "../../faults/clock/virtual-clock.js";
-import { json } from "../../faults/service/scripted-service.js";
+import { json, type Script } from "../../faults/service/scripted-service.js";
 import { queryLake, temporaryLake } from "../../lake/temporary-lake.js";
 import { KEY, NOW, serveForTest } from "../../serve/served-lake.js";
-import { scriptedMarket } from "../scripted-market.js";
+import { filledMarket, scriptedMarket } from "../scripted-market.js";
 
 const REFERENCE: PipelineDefinition = { name: "reference", kind: "reference" };
 const DAY = 86_400_000;
@@ -43,12 +43,23 @@ function listsOf(elements: number, counted: number, first = 600_000): Record<str
   };
 }
 
-async function countedMarket() {
+/** @param first the lists of snapshots that the lake has, and after how many milliseconds each was taken. */
+async function countedMarket(...first: readonly (readonly [Record<string, unknown>, number])[]) {
   const state = { lists: {} as Record<string, unknown> };
-  const market = await scriptedMarket(
-    (seen, response) => json(response, 200, state.lists[seen.path]),
-    "2024-01-13T00:00:00Z",
-  );
+  const script: Script = (seen, response) => json(response, 200, state.lists[seen.path]);
+  const start = "2024-01-13T00:00:00Z";
+  const fixture = { filledBy: import.meta.url, name: JSON.stringify(first) };
+  const fill: Parameters<typeof filledMarket>[3] = async (take, clock) => {
+    for (const [lists, later] of first) {
+      state.lists = lists;
+      clock.advance(later);
+      await take(REFERENCE);
+    }
+  };
+  const market = await (first.length > 0
+    ? filledMarket(script, start, fixture, fill)
+    : scriptedMarket(script, start));
+  for (const [, later] of first) market.clock.advance(later);
   const { clock, lake, run, service } = market;
   /** Takes a snapshot, `later` milliseconds after the last one. */
   const snapshot = async (lists: Record<string, unknown>, later = 2 * DAY) => {
@@ -81,11 +92,12 @@ async function countedMarket() {
 }
 
 const WHOLE = listsOf(40, 40);
+/** Three snapshots, after which the lake knows that the other lists count something else. */
+const LESS = [2 * DAY, 1000, 1000].map((later) => [listsOf(40, 60), later] as const);
 
 test("a cut list that agrees with its length ends nothing where another list counts more, and is requested again", async () => {
-  const { snapshot, current } = await countedMarket();
-  expect(await snapshot(WHOLE)).toMatchObject({ status: "complete", reasons: [] });
-  for (const later of [2 * DAY, 1000, 1000, 1000]) {
+  const { snapshot, current } = await countedMarket([WHOLE, 2 * DAY]);
+  for (const later of [2 * DAY, 1000, 1000]) {
     const cut = await snapshot(listsOf(20, 40), later);
     expect(cut.status).toBe("partial");
     expect(cut.reasons).toEqual([
@@ -104,8 +116,7 @@ test.each([
 ])(
   "a list of %i elements where another one counts %i may have changed between the two: what it lacks ends",
   async (elements, counted) => {
-    const { snapshot, current } = await countedMarket();
-    await snapshot(listsOf(counted, counted));
+    const { snapshot, current } = await countedMarket([listsOf(counted, counted), 2 * DAY]);
     expect(await snapshot(listsOf(elements, counted))).toMatchObject({ status: "complete", reasons: [] });
     expect(await current()).toEqual([elements, elements]);
   },
@@ -126,8 +137,7 @@ test("where the other list always counts more, the third run believes that it co
 });
 
 test("a list that was accepted with another count may replace many elements at once: the old ones end", async () => {
-  const { snapshot, current, has } = await countedMarket();
-  for (const later of [2 * DAY, 1000, 1000]) await snapshot(listsOf(40, 60), later);
+  const { snapshot, current, has } = await countedMarket(...LESS);
   const replaced = await snapshot(listsOf(40, 60, 600_012));
   expect(replaced).toMatchObject({ status: "complete", reasons: [] });
   expect(await current()).toEqual([40, 40]);
@@ -135,8 +145,7 @@ test("a list that was accepted with another count may replace many elements at o
 });
 
 test("elements of a cut list do not count when a later list is compared with the accepted one", async () => {
-  const { snapshot, current } = await countedMarket();
-  for (const later of [2 * DAY, 1000, 1000]) await snapshot(listsOf(40, 60), later);
+  const { snapshot, current } = await countedMarket(...LESS);
   const cut = await snapshot(listsOf(20, 60, 600_032));
   expect(cut.status).toBe("partial");
   expect(await current()).toEqual([52, 52]);
@@ -145,8 +154,7 @@ test("elements of a cut list do not count when a later list is compared with the
 });
 
 test("cuts of the past do not show that the other list counts something else", async () => {
-  const { snapshot, current } = await countedMarket();
-  await snapshot(WHOLE);
+  const { snapshot, current } = await countedMarket([WHOLE, 2 * DAY]);
   for (const later of [2 * DAY, 1000]) await snapshot(listsOf(20, 40), later);
   expect((await snapshot(WHOLE, 1000)).status).toBe("complete");
   const more = listsOf(40, 60);
@@ -174,7 +182,7 @@ test("lists with repeats that another list counts, too, are whole", async () => 
 });
 
 test("the lists of a served lake of the simulated market agree", async () => {
-  const market = simulateMarket({ seed: 5, symbols: 300, days: 60, end: "2026-11-20" as TradingDate });
+  const market = simulateMarket({ seed: 5, symbols: 60, days: 5, end: "2026-11-20" as TradingDate });
   const { service } = await serveForTest((source) =>
     fillLake(source, market, { minuteDays: 0, runId: "sim", now: NOW }),
   );

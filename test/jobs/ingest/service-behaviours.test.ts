@@ -98,16 +98,6 @@ test("a page of a proxy with status 200 is a failure, and the next run has every
   expect(await queryLake(lake, HELD)).toEqual(ALL);
 });
 
-test("a key that may not request batches: the run is refused after one request, and says so", async () => {
-  const { run, service } = await scriptedMarket(
-    (_, response) => json(response, 403, { code: "NO_KLINE_BATCH_PERMISSION", message: "not in this plan" }),
-    NOW,
-  );
-  const report = await run(DAILY, { symbols: SYMBOLS });
-  expect(report).toMatchObject({ status: "refused", stopped: expect.stringContaining("not in this plan") });
-  expect(service.seen).toHaveLength(1);
-});
-
 test("a day that is published later than usual is listed, and lookback requests it again", async () => {
   let published = DAYS.slice(0, -1);
   const { run, lake, clock } = await scriptedMarket(

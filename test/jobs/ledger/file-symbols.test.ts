@@ -11,6 +11,7 @@ import { openReader } from "../../../src/lake/open-reader.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { fillLake } from "../../../src/sim/fill-lake.js";
 import { simulateMarket } from "../../../src/sim/market.js";
+import { fixtureLake } from "../../lake/fixture-lake.js";
 import { openSession, temporaryFolder } from "../../lake/temporary-lake.js";
 import { landRows } from "../../serve/served-lake.js";
 
@@ -19,9 +20,12 @@ async function setUp() {
   const place = temporaryFolder();
   const environment = { BARLAKE_SEGMENTS: join(place, "segments") };
   const open = (): Lake => new Lake(join(place, "lake"), { hasDatabase: false, environment });
+  const fixture = { filledBy: import.meta.url, name: "sim", isDamaged: true };
+  await fixtureLake(join(place, "lake"), fixture, (empty) => {
+    const market = simulateMarket({ seed: 3, symbols: 20, days: 40, end: "2026-01-20" as TradingDate });
+    return fillLake(empty, market, { minuteDays: 1, runId: "sim", now: Date.parse("2026-01-21T00:00:00Z") });
+  });
   const lake = open();
-  const market = simulateMarket({ seed: 3, symbols: 20, days: 40, end: "2026-01-20" as TradingDate });
-  await fillLake(lake, market, { minuteDays: 1, runId: "sim", now: Date.parse("2026-01-21T00:00:00Z") });
   const found = async () => {
     const { session } = await openReader(open(), { threads: 1, verify: false });
     using reader = session;

@@ -14,6 +14,7 @@ import type { TableSchema } from "../../../src/schema/column.js";
 import { REQUESTS, RUNS } from "../../../src/schema/runs.js";
 import { virtualClock } from "../../faults/clock/virtual-clock.js";
 import { html } from "../../faults/service/scripted-service.js";
+import { addMinuteFiles } from "../../lake/many-files.js";
 import { land, openSession, T0, temporaryLake } from "../../lake/temporary-lake.js";
 import { right, scriptedMarket } from "../scripted-market.js";
 
@@ -92,48 +93,47 @@ test("runs leave few small files: what is above a number is compacted, and the r
   }
 });
 
-/** A table with as many landed files in each year. */
-async function scattered(years: Readonly<Record<string, number>>): Promise<Lake> {
+/** A table with as many landed files in each month, from January 2015 on. */
+async function scattered(...months: readonly number[]): Promise<Lake> {
   const [lake, session] = [temporaryLake(), await openSession()];
-  for (const [year, files] of Object.entries(years))
-    for (let n = 0; n < files; n++)
-      await land(session, lake, BARS_1D, [{ at: Date.parse(`${year}-03-01T16:00:00Z`) + n * DAY_MS }]);
+  for (const [month, files] of months.entries())
+    await addMinuteFiles(session, lake, { months: [month], files });
   return lake;
 }
 
-const filesByYear = async (lake: Lake): Promise<Record<string, number>> => {
+const filesByMonth = async (lake: Lake): Promise<Record<string, number>> => {
   const counts: Record<string, number> = {};
-  for (const { partitionValues } of (await lake.snapshot(BARS_1D)).files.values())
-    counts[partitionValues.year ?? ""] = (counts[partitionValues.year ?? ""] ?? 0) + 1;
+  for (const { partitionValues } of (await lake.snapshot(BARS_1M)).files.values())
+    counts[partitionValues.month ?? ""] = (counts[partitionValues.month ?? ""] ?? 0) + 1;
   return counts;
 };
 
 test("it ends between partitions when its time is over, those with most files first; the next one goes on", async () => {
-  const lake = await scattered({ 2020: 34, 2021: 36, 2022: 35 });
+  const lake = await scattered(34, 36, 35);
   const clock = virtualClock(T0);
   const compact = () =>
-    compactAfterRun(lake, TABLES, clock, { runId: "test", onProgress: () => clock.advance(70_000) });
+    compactAfterRun(lake, [BARS_1M], clock, { runId: "test", onProgress: () => clock.advance(70_000) });
   expect(await compact()).toEqual({
-    tables: [{ table: "bars_1d", filesBefore: 105, filesAfter: 36 }],
+    tables: [{ table: "bars_1m", filesBefore: 105, filesAfter: 36 }],
     faults: [],
   });
-  expect(await filesByYear(lake)).toEqual({ 2020: 34, 2021: 1, 2022: 1 });
+  expect(await filesByMonth(lake)).toEqual({ "2015-01-01": 34, "2015-02-01": 1, "2015-03-01": 1 });
   expect(await compact()).toMatchObject({ tables: [{ filesBefore: 36, filesAfter: 3 }] });
   expect(await compact()).toBeUndefined();
 });
 
 test("a table that cannot be compacted is a sentence of the result, and does not hold up the others", async () => {
-  const lake = await scattered({ 2020: MOST_LANDED_FILES + 1 });
+  const lake = await scattered(MOST_LANDED_FILES + 1);
   const session = await openSession();
   for (let n = 0; n <= MOST_LANDED_FILES; n++)
-    await land(session, lake, BARS_1M, [{ at: Date.parse("2024-01-05T02:00:00Z") + n * 60_000 }]);
-  const [file] = (await lake.snapshot(BARS_1D)).files.values();
-  const path = join(lake.location, "bars_1d", file?.path ?? "");
+    await land(session, lake, BARS_1D, [{ at: Date.parse("2024-01-05T16:00:00Z") + n * DAY_MS }]);
+  const [file] = (await lake.snapshot(BARS_1M)).files.values();
+  const path = join(lake.location, "bars_1m", file?.path ?? "");
   const bytes = readFileSync(path);
   bytes[bytes.length >> 1] = (bytes[bytes.length >> 1] as number) ^ 1;
   writeFileSync(path, bytes);
-  const compaction = await compactAfterRun(lake, [BARS_1D, BARS_1M], virtualClock(T0), { runId: "test" });
-  expect(compaction?.tables).toEqual([{ table: "bars_1m", filesBefore: 33, filesAfter: 1 }]);
-  expect(compaction?.faults).toEqual([expect.stringMatching(/^table bars_1d: .* is not what was written/)]);
-  expect(await filesByYear(lake)).toEqual({ 2020: MOST_LANDED_FILES + 1 });
+  const compaction = await compactAfterRun(lake, [BARS_1M, BARS_1D], virtualClock(T0), { runId: "test" });
+  expect(compaction?.tables).toEqual([{ table: "bars_1d", filesBefore: 33, filesAfter: 1 }]);
+  expect(compaction?.faults).toEqual([expect.stringMatching(/^table bars_1m: .* is not what was written/)]);
+  expect(await filesByMonth(lake)).toEqual({ "2015-01-01": MOST_LANDED_FILES + 1 });
 });

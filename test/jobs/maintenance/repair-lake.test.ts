@@ -162,16 +162,6 @@ test("what was recorded by a clock that was ahead is requested again after a los
   expect((await run(DAILY, options)).requests.sent).toBe(0);
 });
 
-test("without --repair, too, a run asks for what was lost", async () => {
-  const { lake, run, repair, clock } = await ingested();
-  const before = await bars(lake);
-  rmSync(fileOf(lake, 2023));
-  await repair();
-  clock.advance(1000);
-  expect(await run(DAILY, { symbols: SYMBOLS })).toMatchObject({ status: "complete", rows: 4 });
-  expect(await bars(lake)).toEqual(before);
-});
-
 test("lost files are put back from a copy of the lake, and nothing is asked for", async () => {
   const { lake, run, repair, clock } = await ingested();
   const before = await bars(lake);
@@ -357,11 +347,56 @@ async function twiceLost() {
 
 const broken = new Error("the storage is broken");
 
-test("an error before lost files are taken out is reported with the files, which remain in the log", async () => {
-  const { repairOver } = await twiceLost();
-  const { report, errors } = await repairOver({ putIfAbsent: async () => Promise.reject(broken) });
+/** A storage that fails when the second file of the bars is put into it. */
+function failingAtSecondFile(own: Storage): Partial<Storage> {
+  let files = 0;
+  const isSecond = (path: string): boolean => path.startsWith("bars_1d/") && ++files === 2;
+  return {
+    putFileIfAbsent: (localFile, path) =>
+      isSecond(path) ? Promise.reject(broken) : own.putFileIfAbsent(localFile, path),
+  };
+}
+
+test.each<[string, (own: Storage) => Partial<Storage>, from: "whole" | "other files" | undefined, object]>([
+  [
+    "before lost files are taken out",
+    () => ({ putIfAbsent: () => Promise.reject(broken) }),
+    undefined,
+    { version: 0, files: [{ outcome: "found" }, { outcome: "found" }] },
+  ],
+  [
+    "of a commit that was made all the same",
+    (own) => ({
+      async putIfAbsent(path, text) {
+        const done = await own.putIfAbsent(path, text);
+        if (path.startsWith("bars_1d/")) throw broken;
+        return done;
+      },
+    }),
+    undefined,
+    { version: 1, files: [{ outcome: "removed" }, { outcome: "removed" }] },
+  ],
+  [
+    "while rows are copied",
+    failingAtSecondFile,
+    "other files",
+    { version: 2, files: [{ outcome: "copied", copiedRows: 1 }, { outcome: "removed" }] },
+  ],
+  [
+    "while files are put back",
+    failingAtSecondFile,
+    "whole",
+    { version: 0, files: [{ outcome: "restored" }, { outcome: "found" }] },
+  ],
+])("an error %s does not hide what became of each file", async (_, faultsOf, from, expected) => {
+  const { own, session, whole, repairOver } = await twiceLost();
+  const others = temporaryLake();
+  const days = ["2023-01-08T16:00:00Z", "2024-01-08T16:00:00Z"].map((at) => ({ at, close: 11 }));
+  await land(session, others, BARS_1D, days);
+  const source = from && (from === "whole" ? new Lake(whole) : others);
+  const { report, errors } = await repairOver(faultsOf(own), source);
   expect(errors).toEqual([broken.message]);
-  expect(report).toMatchObject({ version: 0, files: [{ outcome: "found" }, { outcome: "found" }] });
+  expect(report).toMatchObject(expected);
 });
 
 test("after an error, a file that another program has removed is reported as removed, and the others as found", async () => {
@@ -386,57 +421,4 @@ test("after an error, a file that another program has removed is reported as rem
     ["2023", "removed"],
     ["2024", "found"],
   ]);
-});
-
-test("an error of a commit that was made all the same does not hide that files were taken out", async () => {
-  const { own, repairOver } = await twiceLost();
-  const { report, errors } = await repairOver({
-    async putIfAbsent(path, text) {
-      const done = await own.putIfAbsent(path, text);
-      if (path.startsWith("bars_1d/")) throw broken;
-      return done;
-    },
-  });
-  expect(errors).toEqual([broken.message]);
-  expect(report).toMatchObject({ version: 1, files: [{ outcome: "removed" }, { outcome: "removed" }] });
-});
-
-test("an error while rows are copied does not hide that files were taken out", async () => {
-  const { own, session, repairOver } = await twiceLost();
-  const copy = temporaryLake();
-  await land(session, copy, BARS_1D, [
-    { at: "2023-01-08T16:00:00Z", close: 11 },
-    { at: "2024-01-08T16:00:00Z", close: 11 },
-  ]);
-  let files = 0;
-  const { report, errors } = await repairOver(
-    {
-      putFileIfAbsent: async (localFile, path) => {
-        if (path.startsWith("bars_1d/") && ++files === 2) throw broken;
-        return own.putFileIfAbsent(localFile, path);
-      },
-    },
-    copy,
-  );
-  expect(errors).toEqual([broken.message]);
-  expect(report).toMatchObject({
-    version: 2,
-    files: [{ outcome: "copied", copiedRows: 1 }, { outcome: "removed" }],
-  });
-});
-
-test("an error while files are put back does not hide which ones were", async () => {
-  const { own, whole, repairOver } = await twiceLost();
-  let files = 0;
-  const { report, errors } = await repairOver(
-    {
-      putFileIfAbsent: async (localFile, path) => {
-        if (path.startsWith("bars_1d/") && ++files === 2) throw broken;
-        return own.putFileIfAbsent(localFile, path);
-      },
-    },
-    new Lake(whole),
-  );
-  expect(errors).toEqual([broken.message]);
-  expect(report).toMatchObject({ version: 0, files: [{ outcome: "restored" }, { outcome: "found" }] });
 });

@@ -5,7 +5,7 @@ import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.j
 import { Lake } from "../../../src/lake/lake.js";
 import { landTradingDays } from "../../../src/lake/land/trading-days.js";
 import { publish } from "../../../src/lake/publish.js";
-import { RequestLeases } from "../../../src/lake/requests/request-leases.js";
+import { takeRun } from "../../../src/lake/requests/run-lease.js";
 import { BARS_1D, BARS_1M, TRADING_DAYS } from "../../../src/schema/bars.js";
 import { REQUESTS, RUNS } from "../../../src/schema/runs.js";
 import { json } from "../../faults/service/scripted-service.js";
@@ -92,15 +92,15 @@ test("of a table alone, what else the runs have changed is named, with the time 
 test("while a run is working on the lake nothing is restored, and a dry run shows all", async () => {
   const { lake, clock, between, content } = await ranTwice();
   const before = await content();
-  const leases = new RequestLeases(lake, "working");
-  await leases.take({ dataset: BARS_1D.name, symbols: ["600519.SH"] });
+  const subject = { runId: "working", pipeline: "daily", asks: [BARS_1D.name], tables: [BARS_1D.name] };
+  const lease = await takeRun(lake, subject, { clock });
   try {
     const target = { kind: "time", asOf: between } as const;
     await expect(restoreLake(lake, target, { clock })).rejects.toThrow(/run working is working on it/);
     expect(await content()).toEqual(before);
     expect((await restoreLake(lake, target, { clock, dryRun: true })).reports.length).toBeGreaterThan(3);
   } finally {
-    await leases.close();
+    await lease.release();
   }
 });
 

@@ -31,7 +31,7 @@ function found(type: "module" | "commonjs"): unknown {
      export default { definePipeline, UsageError, name };`,
   );
   const script = `
-    const { importDefinition } = await import(${JSON.stringify(built("jobs/pipeline/import-definition.js"))});
+    const { importDefinition } = await import(${JSON.stringify(built("jobs/pipeline/load-pipeline.js"))});
     const { definePipeline } = await import(${JSON.stringify(built("jobs/pipeline/definition.js"))});
     const mine = await importDefinition("pipeline", ${JSON.stringify(file)});
     console.log(JSON.stringify({ name: mine.name, isSame: mine.definePipeline === definePipeline }));`;

@@ -4,8 +4,8 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { laterErrors } from "../../../src/core/release-after.js";
 import { definePipeline } from "../../../src/jobs/pipeline/definition.js";
 import { runPipeline } from "../../../src/jobs/run/run-pipeline.js";
-import { RequestLeases } from "../../../src/lake/requests/request-leases.js";
 import { ResponseSpool } from "../../../src/lake/requests/response-spool.js";
+import { leasedRuns } from "../../../src/lake/requests/run-lease.js";
 import { json } from "../../faults/service/scripted-service.js";
 import { scriptedMarket } from "../scripted-market.js";
 
@@ -15,16 +15,12 @@ const DAILY = definePipeline({ name: "daily", kind: "bars", period: "1d", from: 
 test("a run that lacks what it needs throws that error, and closes what it has opened first, even where that fails", async () => {
   const { lake, client, clock } = await scriptedMarket((_seen, response) => json(response, 200, {}), NOW);
   const full = new Error("the disk is full");
-  const leases = vi.spyOn(RequestLeases.prototype, "close");
   const spool = vi.spyOn(ResponseSpool.prototype, "close").mockRejectedValue(full);
-  onTestFinished(() => {
-    leases.mockRestore();
-    spool.mockRestore();
-  });
+  onTestFinished(() => spool.mockRestore());
   const error: unknown = await runPipeline(DAILY, {}, { lake, client, clock }).catch((one: unknown) => one);
   expect(error).toMatchObject({ name: "UsageError", message: "the lake knows no instruments to ask for" });
   expect(laterErrors(error)).toEqual([full]);
-  expect(leases).toHaveBeenCalledOnce();
+  expect(await leasedRuns(lake)).toEqual(new Map());
 });
 
 test("a file in the place of the spool stops the run, whose report names it and says what to do", async () => {

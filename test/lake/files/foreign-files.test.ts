@@ -151,25 +151,6 @@ test("a file is removed by the very path that it was added by, however that is e
   expect(removed.map((remove) => remove.path)).toContain(path);
 });
 
-test("a column that another program added to a table is null in the older files", async () => {
-  const [lake, session] = await oneBar();
-  const base = await lake.snapshot(BARS_1D);
-  const extra = { name: "extra", type: "double", nullable: true, doc: "" } as const;
-  await commitTo(lake, base, schemaActions(base, [...BARS_1D.columns, extra], T0));
-  await addForeign(session, lake, {
-    name: "part-0.parquet",
-    select: "*, 1.5::DOUBLE AS extra",
-    stats: undefined,
-  });
-  const rows = await liveRows<{ extra: number }>(
-    session,
-    lake,
-    BARS_1D,
-    "SELECT extra FROM live ORDER BY extra",
-  );
-  expect(rows).toEqual([{ extra: 1.5 }, { extra: null }]);
-});
-
 /** Folders in which a legal file may be: only the log gives its partition values, here CN and 2026. */
 const FOLDERS = [
   "",

@@ -257,33 +257,6 @@ describe("bars straight from their columns", () => {
     expect(rejected).toBeGreaterThan(0);
   });
 
-  test("a landing whose partitions have other columns without values replaces older bars", async () => {
-    const session = await openSession({ threads: 2 });
-    const lake = temporaryLake();
-    const options = landOptions(new Rejects(session, "test"));
-    const delivered = (symbol: string, close: number, more: Partial<PlainBar> = {}): DeliveredBars => {
-      const bar = { ...barAt(T0 - DAY_MS, close), ...more };
-      return { columns: columnsOf({ [symbol]: [bar] }), source: `run/${symbol} ${close}` };
-    };
-    for (const [close, expected] of [
-      [10, { inserted: 2, updated: 0 }],
-      [11, { inserted: 0, updated: 2 }],
-    ] as const) {
-      const group = [delivered("600519.SH", close, { prev_close: 9 }), delivered("AAPL.US", close)];
-      expect(await landKlines(session, lake, BARS_1D, group, options)).toMatchObject(expected);
-    }
-    const rows = await liveRows(
-      session,
-      lake,
-      BARS_1D,
-      "SELECT symbol, close, prev_close FROM live ORDER BY symbol",
-    );
-    expect(rows).toEqual([
-      { symbol: "600519.SH", close: 11, prev_close: 9 },
-      { symbol: "AAPL.US", close: 11, prev_close: null },
-    ]);
-  });
-
   test.each([
     [0.5, 1],
     [-0.5, 2],
@@ -350,34 +323,6 @@ describe("bars straight from their columns", () => {
       { close: 10, tags: null },
     ]);
   });
-
-  once(
-    "bars that two requests have brought count as unchanged; those with other values are set aside",
-    async () => {
-      const session = await openSession({ threads: 1 });
-      const bar = (minute: number, close: number) => barAt(T0 + minute * MINUTE_MS, close);
-      const delivered = (source: string, closes: readonly number[]): DeliveredBars => ({
-        columns: columnsOf({ "600519.SH": closes.map((close, minute) => bar(minute, close)) }),
-        source,
-      });
-      const deliveries = [delivered("run/1", [10, 10]), delivered("run/2", [10, 11, 10])];
-      const finalEnd = { CN: 0, HK: 0, US: 0 };
-      for (const landing of [landKlines, landBySql]) {
-        const lake = temporaryLake();
-        const rejects = new Rejects(session, "test");
-        const options = landOptions(rejects, finalEnd);
-        expect(await landing(session, lake, BARS_1M, deliveries, options)).toMatchObject({
-          inserted: 3,
-          unchanged: 1,
-        });
-        await rejects.save(lake);
-        const found = await session.json(
-          `SELECT source, "row".close AS close FROM (${await rejectsSql(lake)})`,
-        );
-        expect(found).toEqual([{ source: "run/2", close: expect.anything() }]);
-      }
-    },
-  );
 
   once("a file of many row groups is in order from its first row to its last", async () => {
     const session = await openSession({ threads: 2 });

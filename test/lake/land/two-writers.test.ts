@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect } from "vitest";
 import type { Session } from "../../../src/db/session/session.js";
 import { Lake } from "../../../src/lake/lake.js";
 import { stageObjects } from "../../../src/lake/land/clear-values.js";
@@ -11,7 +11,6 @@ import { BARS_1D } from "../../../src/schema/bars.js";
 import { UNIVERSES } from "../../../src/schema/reference.js";
 import { BALANCE_SHEET } from "../../../src/schema/statements.js";
 import { once } from "../../once.js";
-import { SWEEP } from "../../sweep.js";
 import { interruptedLake } from "../interrupted-lake.js";
 import { land, liveRows, openSession, T0, temporaryLake } from "../temporary-lake.js";
 
@@ -164,22 +163,5 @@ once(
       "SELECT close FROM live ORDER BY symbol DESC, timestamp",
     );
     expect(rows.map((row) => (row as { close: number }).close)).toEqual([10.5, 10.6, 10.5, 10.5, 10.5, 10.5]);
-  },
-);
-
-test.skipIf(SWEEP === "few")(
-  "a writer in whose way others come again and again gives up, and leaves the table to them",
-  async () => {
-    const [{ location: folder }, a, b] = [temporaryLake(), await openSession(), await openSession()];
-    const other = new Lake(folder);
-    let n = 0;
-    const lake = interruptedLake(folder, 1e9, () =>
-      land(b, other, BARS_1D, [{ at: day(0), close: 10 + (n++ % 7) / 10 }]),
-    );
-    await expect(land(a, lake, BARS_1D, [{ at: day(0), close: 10.95 }])).rejects.toMatchObject({
-      message: "table bars_1d: another writer committed first, 40 times",
-      hint: "run the command again once the other writers are done",
-    });
-    expect((await liveRows(a, new Lake(folder), BARS_1D, "FROM live")).length).toBe(1);
   },
 );

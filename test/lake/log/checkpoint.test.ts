@@ -93,15 +93,6 @@ test("a damaged checkpoint is passed over as long as the log is whole, and is na
   );
 });
 
-test("a hole in the log is an error that names it, not an older version", async () => {
-  const lake = temporaryLake();
-  await longLog(lake, 20);
-  rmSync(logPath(lake, entry(13)));
-  await expect(new Lake(lake.location).snapshot(BARS_1D)).rejects.toThrow(
-    /00000000000000000013\.json is missing/,
-  );
-});
-
 test("what was removed or landed over a week ago is in the commits alone", async () => {
   const lake = temporaryLake();
   const newest = await longLog(lake, 50);

@@ -30,20 +30,6 @@ async function closes(lake: Lake, pointInTime: PointInTime): Promise<number[]> {
   return rows.map(({ close }) => close);
 }
 
-test("any version can be read again, by its number or by a time", async () => {
-  const lake = await threeVersions();
-  const at = (version: number) => ({ versions: new Map([["bars_1d", version]]) });
-  expect(await closes(lake, at(0))).toEqual([10]);
-  expect(await closes(lake, at(1))).toEqual([10, 10.25]);
-  expect(await closes(lake, at(2))).toEqual([9.5, 10.25]);
-  expect(await closes(lake, { asOf: T0 - 1 })).toEqual([]);
-  expect(await closes(lake, { asOf: T0 })).toEqual([10]);
-  expect(await closes(lake, { asOf: T0 + 1999 })).toEqual([10, 10.25]);
-  expect(await closes(lake, { asOf: T0 + 2000 })).toEqual([9.5, 10.25]);
-  expect(await closes(lake, { asOf: T0, ...at(2) })).toEqual([9.5, 10.25]);
-  expect(await closes(lake, {})).toEqual([9.5, 10.25]);
-});
-
 test("a version that does not exist is an error that names the newest one", async () => {
   const lake = await threeVersions();
   const asked = lake.snapshotAt(BARS_1D, { versions: new Map([["bars_1d", 3]]) });
@@ -84,27 +70,6 @@ test("history lists each version, what it did and by which run", async () => {
   const size = [...(await lake.snapshotAt(BARS_1D, { asOf: T0 })).files.values()][0]?.size;
   expect(first?.bytesAdded).toBe(size);
   expect(await readHistory(temporaryLake().storage, BARS_1D)).toEqual([]);
-});
-
-test("a commit of another writer without numbers is history, too", async () => {
-  const lake = await threeVersions();
-  writeFileSync(
-    logPath(lake, 3),
-    `${JSON.stringify({ commitInfo: { timestamp: T0 + 3000, operation: "VACUUM END" } })}\n`,
-  );
-  expect((await readHistory(lake.storage, BARS_1D)).at(-1)).toEqual({
-    version: 3,
-    committedAt: T0 + 3000,
-    operation: "VACUUM END",
-    runId: undefined,
-    engine: undefined,
-    inserted: undefined,
-    updated: undefined,
-    filesAdded: 0,
-    filesRemoved: 0,
-    bytesAdded: 0,
-  });
-  expect((await new Lake(lake.location).snapshot(BARS_1D)).version).toBe(3);
 });
 
 test.each<[string, object, RegExp]>([

@@ -66,10 +66,15 @@ const FORMS: Readonly<Record<string, Form>> = {
 
 const dayOf = (n: number): string => new Date(Date.UTC(2026, 0, 5) + n * 86_400_000).toISOString();
 
-/** Lands a bar a version, from the version after the newest up to another. @param close tells histories apart. */
+/**
+ * Lands a bar a version, from the version after the newest up to another; of many versions, the first one and the last
+ * three have a bar. @param close tells histories apart.
+ */
 async function landUpTo(session: Session, lake: Lake, version: number, close: number): Promise<void> {
   for (let n = (await lake.snapshot(BARS_1D)).version + 1; n <= version; n++)
-    await land(session, lake, BARS_1D, [{ at: dayOf(n), close }], { now: T0 + n });
+    if (n === 0 || version - n < 3)
+      await land(session, lake, BARS_1D, [{ at: dayOf(n), close }], { now: T0 + n });
+    else await commit(lake, await lake.snapshot(BARS_1D), [{ commitInfo: { timestamp: T0 + n } }], T0 + n);
 }
 
 const stateOf = ({ version, files, dataId, commitId }: Snapshot) => ({
@@ -128,7 +133,7 @@ test.each([3, 52])(
   },
 );
 
-describe.each(Object.entries(FORMS))("%s", (_name, { newLocation, open, replace, copies }) => {
+describe.each(Object.entries(FORMS))("%s", (form, { newLocation, open, replace, copies }) => {
   /** A lake with version 3, and a copy of its version 1 that was then filled up to another version. */
   async function lakeAndBackup(session: Session, version: number, at = 1) {
     const [location, backup] = [newLocation(), newLocation()];
@@ -153,7 +158,8 @@ describe.each(Object.entries(FORMS))("%s", (_name, { newLocation, open, replace,
       expect(stateOf(read)).toEqual(stateOf(await open(location).snapshot(BARS_1D)));
       expect(stateOf(read)).toEqual(stateOf(await open(backup).snapshot(BARS_1D)));
       expect(found).toEqual([{ table: "bars_1d", before: 3, version }]);
-      expect(await closesOf(lake)).toEqual([10, 10, 9.5, 9.5, 9.5, 9.5].slice(0, version + 1));
+      // Of a copy of version 5, version 2 has no bar.
+      expect(await closesOf(lake)).toEqual([10, 10, 9.5, 9.5, 9.5].slice(0, version + 1));
       expect(await lake.snapshot(BARS_1D)).toBe(read);
       expect(found).toHaveLength(1);
     },
@@ -186,7 +192,8 @@ describe.each(Object.entries(FORMS))("%s", (_name, { newLocation, open, replace,
     expect(await closesOf(open(location))).toEqual([10, 10, 9.5, 9.5, 10.75]);
   });
 
-  test("a checkpoint is what the log comes to", async () => {
+  // A store takes some hundred requests for it, and commits as a folder does.
+  test.skipIf(form === "a store")("a checkpoint is what the log comes to", async () => {
     const session = await openSession();
     const { location, backup, lake } = await lakeAndBackup(session, 49, 47);
     expect((await lake.snapshot(BARS_1D)).version).toBe(49);

@@ -231,18 +231,6 @@ test("with any target, the rows do not change and a second run finds nothing to 
   }
 });
 
-test("a second run does nothing, and commits nothing", async () => {
-  const { lake, session } = await scatteredLake(3);
-  const first = await run(session, lake);
-  const files = filesOnDisk(lake);
-  const second = await run(session, lake);
-  expect(second).toMatchObject({ partitions: 0, filesBefore: 1, filesAfter: 1, version: first.version });
-  expect(filesOnDisk(lake)).toEqual(files);
-  expect(
-    existsSync(join(lake.location, ".staging")) ? readdirSync(join(lake.location, ".staging")) : [],
-  ).toEqual([]);
-});
-
 test("a table without a commit gets none", async () => {
   const [lake, session] = [temporaryLake(), await openSession()];
   expect(await run(session, lake)).toMatchObject({ partitions: 0, version: -1 });
@@ -326,19 +314,6 @@ test("files with other rows than the log says are refused: nothing is committed 
   );
   expect((await newest(lake)).version).toBe(1);
   expect(filesOnDisk(lake)).toHaveLength(2);
-});
-
-test("what was stopped has finished some partitions; the next run does the rest", async () => {
-  const { lake, session } = await scatteredLake(2);
-  for (const symbol of ["AAPL.US", "MSFT.US"])
-    await land(session, lake, BARS_1D, [{ symbol, at: "2024-03-01T05:00:00Z" }]);
-  const controller = new AbortController();
-  const stopped = await run(session, lake, {
-    signal: controller.signal,
-    onProgress: () => controller.abort(),
-  });
-  expect(stopped).toMatchObject({ partitions: 1, filesAfter: 3 });
-  expect(await run(session, lake)).toMatchObject({ partitions: 1, filesBefore: 3, filesAfter: 2 });
 });
 
 /** Lands minutes of twelve symbols, with prices that do not compress; `minutes` gives the number per symbol. */

@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { DAY_MS } from "../../../src/core/time.js";
 import { Lake } from "../../../src/lake/lake.js";
 import { commit } from "../../../src/lake/log/commit.js";
@@ -27,9 +28,19 @@ const upTo = (from: number, to: number): number[] =>
   Array.from({ length: to - from + 1 }, (_, n) => from + n);
 
 /** A log of 170 versions, one each half day from T0 on; its checkpoints are of the days 25, 50 and 75. */
+let template: string;
+let written: Snapshot;
+
+beforeAll(async () => {
+  template = mkdtempSync(join(tmpdir(), "barlake-"));
+  written = await longLog(new Lake(template, { hasDatabase: false }), 170, (n) => T0 + (n * DAY_MS) / 2);
+});
+afterAll(() => rmSync(template, { recursive: true, force: true }));
+
 async function halfDailyLog(): Promise<{ readonly lake: Lake; readonly newest: Snapshot }> {
   const lake = temporaryLake();
-  return { lake, newest: await longLog(lake, 170, (n) => T0 + (n * DAY_MS) / 2) };
+  cpSync(template, lake.location, { recursive: true });
+  return { lake, newest: written };
 }
 
 const day = (n: number): number => T0 + n * DAY_MS;

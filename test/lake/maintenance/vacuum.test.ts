@@ -57,20 +57,6 @@ test("versions within the retention remain readable, and files that only older o
   );
 });
 
-test("the newest version's files remain, however old, and a second vacuum has nothing to do", async () => {
-  const lake = await changedTwice();
-  const options = { now: T0 + 1000 * DAY_MS, retentionMs: 0 };
-  expect((await vacuum(lake, BARS_1D, options)).deleted).toHaveLength(2);
-  expect(dataFiles(lake)).toHaveLength(1);
-  expect(await closeAt(new Lake(lake.location), 2)).toBe(10.5);
-  expect(await vacuum(lake, BARS_1D, options)).toEqual({
-    table: "bars_1d",
-    deleted: [],
-    kept: 0,
-    logEntries: 0,
-  });
-});
-
 test("a dry run reports the same, and deletes nothing", async () => {
   const lake = await changedTwice();
   const options = { now: T0 + 30 * DAY_MS, retentionMs: DAY_MS };

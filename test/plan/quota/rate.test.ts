@@ -1,17 +1,98 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
   afterAcceptance,
   afterRefusal,
+  afterRefusedTest,
+  afterWait,
+  freeAt,
   initialRate,
   isLearned,
+  type MinuteTurn,
   type Rate,
   type Refusal,
+  recentSends,
+  type Send,
+  testAt,
   tryAt,
   tryHigher,
+  usedInMinute,
 } from "../../../src/plan/quota/rate.js";
 
 const MINUTE = 60_000;
+
+/** A request: how long its caller thinks first, how long it travels, and how long its response takes after that. */
+const request = fc.record({ thinkMs: fc.nat(9000), travelMs: fc.nat(1000), responseMs: fc.nat(70_000) });
+
+test("a sender that respects the free quota is never above the limit in any minute of the service, and is late by the margin at most", () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 6 }), fc.array(request, { maxLength: 60 }), (limit, requests) => {
+      const sends: Send[] = [];
+      const ends: number[] = [];
+      const arrivals: number[] = [];
+      let now = 0;
+      for (const { thinkMs, travelMs, responseMs } of requests) {
+        const expected = now + thinkMs;
+        for (const [i, send] of sends.entries())
+          if ((ends[i] as number) <= expected) send.respondedAt = ends[i] as number;
+        now = Math.max(expected, freeAt(sends, limit));
+        if (now > expected) expect(now - (sends.at(-limit)?.sentAt ?? 0)).toBeLessThanOrEqual(MINUTE + 1025);
+        sends.push({ sentAt: now });
+        arrivals.push(now + travelMs);
+        ends.push(now + travelMs + responseMs);
+      }
+      for (const at of arrivals)
+        expect(arrivals.filter((other) => other > at - MINUTE && other <= at).length).toBeLessThanOrEqual(
+          limit,
+        );
+    }),
+  );
+});
+
+test("a response shows that its request had arrived; what was refused does not count", () => {
+  expect(freeAt([{ sentAt: 0 }], 1)).toBe(MINUTE + 1025);
+  expect(freeAt([{ sentAt: 0, respondedAt: 40 }], 1)).toBe(MINUTE + 65);
+  expect(freeAt([{ sentAt: 0, respondedAt: 4000 }], 1)).toBe(MINUTE + 1025);
+  expect(freeAt([{ sentAt: 0, respondedAt: 40, isRefused: true }], 1)).toBe(Number.NEGATIVE_INFINITY);
+  expect(freeAt([{ sentAt: 0, respondedAt: 0 }], 0.25)).toBe(4 * MINUTE + 25);
+  expect(freeAt([], 1)).toBe(Number.NEGATIVE_INFINITY);
+});
+
+/** A request of a log: how long after the one before it was sent, when its response came, and whether it was refused. */
+const logged = fc.record({
+  gapMs: fc.oneof(fc.nat(3), fc.nat(1500)),
+  responseMs: fc.option(fc.nat(1500), { nil: undefined }),
+  isRefused: fc.boolean(),
+});
+
+test("a place is free as soon as all arrivals in order say so", () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 9 }), fc.array(logged, { maxLength: 40 }), (limit, log) => {
+      let sentAt = 0;
+      const sends = log.map(({ gapMs, responseMs, isRefused }): Send => {
+        sentAt += gapMs;
+        return { sentAt, isRefused, ...(responseMs !== undefined && { respondedAt: sentAt + responseMs }) };
+      });
+      const arrivals = sends
+        .filter(({ isRefused }) => !isRefused)
+        .map((send) => Math.min(send.respondedAt ?? Number.POSITIVE_INFINITY, send.sentAt + 1000))
+        .sort((a, b) => b - a);
+      const nth = arrivals[limit - 1];
+      expect(freeAt(sends, limit)).toBe(nth === undefined ? Number.NEGATIVE_INFINITY : nth + MINUTE + 25);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test("the last minute is counted, and what can no longer matter is forgotten", () => {
+  const sends = [-MINUTE, 1 - MINUTE, -5, 0, 7].map((sentAt): Send => ({ sentAt }));
+  expect(usedInMinute([...sends, { sentAt: 0, isRefused: true }], 0)).toBe(3);
+  const later = 1000 + 25;
+  expect(recentSends(sends, 30, later).map(({ sentAt }) => sentAt)).toEqual([1 - MINUTE, -5, 0, 7]);
+  expect(recentSends(sends, 30, 5).map(({ sentAt }) => sentAt)).toEqual([-MINUTE, 1 - MINUTE, -5, 0]);
+  expect(recentSends(sends, 0.5, later)).toHaveLength(5);
+});
+
 /** A refusal after a full minute, by a service that counts by minutes. */
 const FULL: Refusal = {
   now: 0,
@@ -30,9 +111,9 @@ const UNKNOWN = initialRate(undefined, undefined, 0);
 test("a single refusal teaches nothing, and is forgotten once as much was accepted as before it", () => {
   const once = afterRefusal(UNKNOWN, { ...FULL, accepted: 2 });
   expect([once.limit, isLearned(once)]).toEqual([undefined, false]);
-  const whole = afterAcceptance(once, { now: 55_000, sinceWait: 3 });
-  expect(whole.suspicion).toBeUndefined();
-  expect(afterAcceptance(once, { now: 55_000, sinceWait: 2 }).suspicion).toEqual(once.suspicion);
+  const whole = afterAcceptance(once, 55_000, 3);
+  expect(whole.unexplained).toBeUndefined();
+  expect(afterAcceptance(once, 55_000, 2).unexplained).toEqual(once.unexplained);
   expect(afterRefusal(whole, again(FULL, { accepted: 2 })).limit).toBeUndefined();
 });
 
@@ -49,7 +130,7 @@ test("short waits cost little: only many of them in a row teach, first that burs
   let rate = initialRate(60, undefined, 0);
   for (let i = 0; i < 20; i++) {
     rate = afterRefusal(rate, short);
-    for (let k = 0; k < 50; k++) rate = afterAcceptance(rate, { now: i, sinceWait: k });
+    for (let k = 0; k < 50; k++) rate = afterAcceptance(rate, i, k);
   }
   expect(rate).toMatchObject({ limit: 60, isSpaced: false });
   for (let i = 0; i < 3; i++) rate = afterRefusal(rate, short);
@@ -85,8 +166,8 @@ test("a trial that gains nothing is repeated ever later, at most a minute and a 
 
 test("a trial that holds has succeeded; a refusal that own requests do not explain ends it without a lesson", () => {
   const trial = tryHigher(initialRate(undefined, 30, 0), 30, 0);
-  expect(afterAcceptance(trial, { now: 1.25 * MINUTE - 1, sinceWait: 0 }).proven).toBe(30);
-  expect(afterAcceptance(trial, { now: 1.25 * MINUTE, sinceWait: 0 })).toMatchObject({
+  expect(afterAcceptance(trial, 1.25 * MINUTE - 1, 0).proven).toBe(30);
+  expect(afterAcceptance(trial, 1.25 * MINUTE, 0)).toMatchObject({
     limit: 31,
     proven: undefined,
   });
@@ -126,7 +207,7 @@ test("with any service, the limit is 1 or more, and never above what was configu
         now += typeof one === "number" ? one : 1000;
         if (one === "try") {
           if (now >= tryAt(rate)) rate = tryHigher(rate, rate.limit ?? 0, now);
-        } else if (typeof one === "number") rate = afterAcceptance(rate, { now, sinceWait: one % 50 });
+        } else if (typeof one === "number") rate = afterAcceptance(rate, now, one % 50);
         else rate = afterRefusal(rate, { ...one, now, resumesAt: now + one.resumesAt });
         if (rate.limit === undefined) continue;
         expect(rate.limit).toBeGreaterThanOrEqual(1);
@@ -135,4 +216,83 @@ test("with any service, the limit is 1 or more, and never above what was configu
       }
     }),
   );
+});
+
+const FIRST = { count: 1, since: 0, turnsOverAt: Number.NEGATIVE_INFINITY };
+
+/** Requests at the times of the tests until one passes: a service that begins a minute at `phase`. */
+function waitFor(known: MinuteTurn | undefined, from: number, phase: number, latency = 200) {
+  const end = phase + Math.ceil((from - phase + 1) / MINUTE) * MINUTE;
+  let turn = known;
+  let [count, sentAt, refused] = [1, from, 1];
+  for (;;) {
+    const next = testAt(turn, { ...FIRST, count, since: from + latency }, sentAt + latency);
+    expect(next).toBeGreaterThan(sentAt);
+    if (next >= end)
+      return {
+        turn: afterWait(turn, sentAt, { sentAt: next, respondedAt: next + latency }),
+        late: next - end,
+        refused,
+      };
+    turn = afterRefusedTest(turn, from + latency, next);
+    [sentAt, count, refused] = [next, count + 1, refused + 1];
+  }
+}
+
+test("pauses double up to 8 seconds, and within a minute one of them ends", () => {
+  const pauses = [1, 2, 3, 4, 5, 6].map((count) => testAt(undefined, { ...FIRST, count }, 30_000) - 30_000);
+  expect(pauses).toEqual([1000, 2000, 4000, 8000, 8000, 8000]);
+  // A minute of refusals has another cause: fewer requests test it.
+  expect(testAt(undefined, { ...FIRST, count: 12 }, 70_000)).toBe(100_000);
+});
+
+test("a test comes when the oldest own request no longer counts", () => {
+  expect(testAt(undefined, { ...FIRST, count: 4, turnsOverAt: 33_000 }, 30_000)).toBe(33_000);
+});
+
+describe("a service that counts in fixed minutes", () => {
+  test("is late by less than 8 seconds once, and by less than 1.5 from the fourth wait on", () => {
+    fc.assert(
+      fc.property(
+        fc.nat(MINUTE),
+        fc.array(fc.integer({ min: 5000, max: 55_000 }), { minLength: 12, maxLength: 12 }),
+        (phase, fills) => {
+          let turn: MinuteTurn | undefined;
+          for (const [minute, fill] of fills.entries()) {
+            const wait = waitFor(turn, phase + (minute + 5) * MINUTE + fill, phase);
+            ({ turn } = wait);
+            expect(wait.late).toBeLessThan(8500);
+            if (minute >= 4) expect(wait.late).toBeLessThan(1500);
+            if (minute >= 4) expect(wait.refused).toBeLessThanOrEqual(7);
+          }
+        },
+      ),
+    );
+  });
+
+  test("which begins its minutes at another time is found again", () => {
+    let turn: MinuteTurn | undefined;
+    for (let minute = 1; minute < 6; minute++) ({ turn } = waitFor(turn, minute * MINUTE + 20_000, 0));
+    const moved: number[] = [];
+    for (let minute = 7; minute < 14; minute++) {
+      const wait = waitFor(turn, minute * MINUTE + 20_000, 47_000);
+      ({ turn } = wait);
+      moved.push(wait.late);
+    }
+    expect(Math.max(...moved)).toBeLessThan(34_000);
+    expect(Math.max(...moved.slice(4))).toBeLessThan(1500);
+  });
+});
+
+test("a wait that ends where it should not refutes what was known; a refusal after its end, too", () => {
+  const known = { after: 58_000, until: 60_000, seen: 5 };
+  expect(
+    afterWait(known, 3 * MINUTE + 20_000, { sentAt: 3 * MINUTE + 21_000, respondedAt: 3 * MINUTE + 21_100 }),
+  ).toMatchObject({ seen: 1 });
+  expect(afterRefusedTest(known, 3 * MINUTE - 20_000, 3 * MINUTE + 500)).toBeUndefined();
+  expect(afterRefusedTest(known, 3 * MINUTE - 20_000, 3 * MINUTE - 1500)).toBe(known);
+  // A first refusal within the minute says nothing about its turn.
+  expect(afterRefusedTest(known, 3 * MINUTE + 9000, 3 * MINUTE + 10_000)).toBe(known);
+  // A wait of more than a minute has no single turn in it.
+  expect(afterWait(known, 0, { sentAt: MINUTE - 100, respondedAt: MINUTE })).toBe(known);
 });

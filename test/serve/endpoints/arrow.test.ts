@@ -1,17 +1,15 @@
 import { type Table, tableFromIPC } from "apache-arrow";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import { INSTRUMENTS } from "../../../src/schema/reference.js";
 import { BALANCE_SHEET } from "../../../src/schema/statements.js";
 import { ARROW_STREAM } from "../../../src/wire/media-type.js";
-import { KEY, landFinancials, landReference, landRows, newLake, type Served, serve } from "../served-lake.js";
+import { KEY, landFinancials, landReference, landRows, serveForFile } from "../served-lake.js";
 
 type Columns = Readonly<Record<string, readonly (number | null)[]>>;
 type Klines = { readonly data: Readonly<Record<string, Columns>> };
 type Value = string | number | bigint | null;
 
-const { lake, remove } = newLake();
-let served: Served;
 const DAY = 86_400_000;
 const FIRST = Date.parse("2024-01-01T16:00Z");
 const SYMBOLS = ["600000.SH", "AAPL.US", "600001.SH", "IF2401.CFX"];
@@ -19,7 +17,7 @@ const SYMBOLS = ["600000.SH", "AAPL.US", "600001.SH", "IF2401.CFX"];
 const LONG = ["600010.SH", "600011.SH"];
 const BATCH = `/v1/klines/batch?symbols=${SYMBOLS.join(",")}`;
 
-beforeAll(async () => {
+const served = serveForFile(async (lake) => {
   const bar = (symbol: string, day: number, close: number, more: object = {}) => ({
     symbol,
     timestamp: (symbol.endsWith("US") ? FIRST + 13 * 3_600_000 : FIRST) + day * DAY,
@@ -63,11 +61,6 @@ beforeAll(async () => {
     { symbol: "600000.SH", period_end: "2024-03-31", announce_date: null, total_assets: 8.5, odd_item: 1.5 },
     { symbol: "AAPL.US", period_end: "2023-09-30", announce_date: null },
   ]);
-  served = await serve(lake);
-});
-afterAll(async () => {
-  await served.service.close();
-  remove();
 });
 
 async function get(path: string, init: RequestInit = {}): Promise<Response> {

@@ -1,28 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { ADJUSTMENTS } from "../../../src/market/period.js";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../../src/schema/reference.js";
-import { type LandedBar, landReference, landRows, newLake, type Served, serve } from "../served-lake.js";
+import { landedBar, landReference, landRows, serveForFile } from "../served-lake.js";
 
 /** Local midnight of a date. */
 const cn = (date: string): number => Date.parse(`${date}T00:00:00+08:00`);
 const hk = cn;
 const minute = (n: number): number => Date.parse("2024-03-15T01:30:00Z") + n * 60_000;
 
-const bar = (symbol: string, timestamp: number, close: number, prev_close?: number): LandedBar => ({
-  symbol,
-  timestamp,
-  open: close,
-  high: close,
-  low: close,
-  close,
-  volume: 7,
-  amount: 700,
-  ...(prev_close === undefined ? {} : { prev_close }),
-});
+const bar = (symbol: string, at: number, close: number, prev_close: number | null = null) =>
+  landedBar(symbol, at, close, { volume: 7, amount: 700, prev_close });
 
-const { lake, remove } = newLake();
-let served: Served;
 const ask = async (path: string): Promise<{ status: number; body: { data: never; code?: string } }> => {
   const { status, body } = await served.ask<{ data: never; code?: string }>(path);
   return { status, body };
@@ -33,7 +22,7 @@ const data = async (path: string): Promise<unknown> => {
   return body.data;
 };
 
-beforeAll(async () => {
+const served = serveForFile(async (lake) => {
   await landRows(lake, BARS_1D, [
     bar("600000.SH", cn("2024-03-11"), 10),
     bar("600000.SH", cn("2024-03-12"), 4.9, 5),
@@ -55,11 +44,6 @@ beforeAll(async () => {
     { id: "u", name: "U", category: "c", symbol_count: 1, region: "CN", description: "one" },
   ]);
   await landReference(lake, UNIVERSE_MEMBERS, [{ id: "u", symbol: "600000.SH", region: "CN" }]);
-  served = await serve(lake);
-});
-afterAll(async () => {
-  await served.service.close();
-  remove();
 });
 
 describe("GET /v1/klines", () => {

@@ -1,34 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../../src/schema/reference.js";
 import type { Klines } from "../reference-klines.js";
-import {
-  type LandedBar,
-  landReference,
-  landRows,
-  newLake,
-  type Served,
-  serve,
-  serveForTest,
-} from "../served-lake.js";
+import { landedBar, landReference, landRows, listed, serveForFile, serveForTest } from "../served-lake.js";
 
 const cn = (text: string): number => Date.parse(`${text}:00+08:00`);
 const ny = (text: string): number => Date.parse(`${text}:00-04:00`);
 
-const bar = (symbol: string, timestamp: number, price = 10): LandedBar => ({
-  symbol,
-  timestamp,
-  open: price,
-  high: price,
-  low: price,
-  close: price,
-  volume: 3,
-  amount: 30,
-});
+const bar = (symbol: string, timestamp: number, price = 10) =>
+  landedBar(symbol, timestamp, price, { volume: 3, amount: 30 });
 
-const { lake, remove } = newLake();
-let served: Served;
-beforeAll(async () => {
+const served = serveForFile(async (lake) => {
   await landRows(lake, BARS_1M, [
     bar("600000.SH", cn("2024-03-14T15:00")),
     bar("600000.SH", cn("2024-03-15T09:31"), 11),
@@ -39,9 +21,7 @@ beforeAll(async () => {
     bar("AAPL.US", ny("2024-03-13T16:00")),
     bar("AAPL.US", ny("2024-03-13T20:00"), 14),
   ]);
-  await landReference(lake, INSTRUMENTS, [
-    { symbol: "600002.SH", code: "600002", exchange: "SH", region: "CN", type: "stock" },
-  ]);
+  await landReference(lake, INSTRUMENTS, [listed("600002.SH")]);
   await landReference(lake, UNIVERSES, [
     { id: "mixed", name: "Mixed", category: "test", symbol_count: 4, region: "CN" },
     { id: "one", name: "One", category: "test", symbol_count: 1, region: "CN" },
@@ -53,11 +33,6 @@ beforeAll(async () => {
       .map((symbol) => ({ id: "mixed", symbol, region: "CN" }))
       .concat([{ id: "one", symbol: "600000.SH", region: "CN" }]),
   );
-  served = await serve(lake);
-});
-afterAll(async () => {
-  await served.service.close();
-  remove();
 });
 
 describe("of one symbol", () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import { INSTRUMENTS } from "../../../src/schema/reference.js";
 import type { Klines } from "../reference-klines.js";
@@ -7,9 +7,9 @@ import {
   type LandedBar,
   landReference,
   landRows,
-  newLake,
-  type Served,
+  listed,
   serve,
+  serveForFile,
   serveForTest,
 } from "../served-lake.js";
 
@@ -24,16 +24,8 @@ function bar(symbol: string, timestamp: number, price: number, more: Partial<Lan
   return { symbol, timestamp, open, high, low, close, volume: 7, amount: 700.5, ...more };
 }
 
-const instrument = (symbol: string) => {
-  const [code = "", exchange = ""] = symbol.split(".");
-  const region = { SH: "CN", SZ: "CN", HK: "HK", US: "US" }[exchange];
-  return { symbol, code, exchange, region, name: null, type: "stock" };
-};
-
 type Batch = { data: Readonly<Record<string, Klines>> };
 
-const { lake, remove } = newLake();
-let served: Served;
 /** Asks for bars, unadjusted by default. */
 async function batch(query: string): Promise<Batch["data"]> {
   const { status, body } = await served.ask<Batch>(`/v1/klines/batch?adjust=none&${query}`);
@@ -43,7 +35,7 @@ async function batch(query: string): Promise<Batch["data"]> {
 const times = async (query: string): Promise<readonly number[]> =>
   (await batch(`symbols=600000.SH&${query}`))["600000.SH"]?.timestamp ?? [];
 
-beforeAll(async () => {
+const served = serveForFile(async (lake) => {
   await landRows(lake, BARS_1D, [
     ...Array.from({ length: 300 }, (_, n) => bar("600000.SH", day(n), 10 + n / 100)),
     ...Array.from({ length: 5 }, (_, n) => bar("600001.SH", day(-3000 + n), 5 + n)),
@@ -54,28 +46,38 @@ beforeAll(async () => {
     ...Array.from({ length: 10 }, (_, n) => bar("600000.SH", minute(n), 10 + n)),
     bar("600002.SH", minute(3), 3),
   ]);
-  await landReference(lake, INSTRUMENTS, ["600000.SH", "600003.SH"].map(instrument));
-  served = await serve(lake);
+  await landReference(
+    lake,
+    INSTRUMENTS,
+    ["600000.SH", "600003.SH"].map((symbol) => listed(symbol)),
+  );
 });
-afterAll(async () => {
-  await served.service.close();
-  remove();
+
+/** The days whose bars are from one number to another, both inclusive. */
+const days = (first: number, last: number): number[] =>
+  Array.from({ length: last - first + 1 }, (_, n) => day(first + n));
+
+test.each<[string, number[]]>([
+  ["count=1", days(299, 299)],
+  ["", days(200, 299)],
+  ["count=null", days(200, 299)],
+  ["count=", days(200, 299)],
+  ["count=10000", days(0, 299)],
+  [`start_time=${day(10)}&end_time=${day(12)}`, days(10, 12)],
+  [`start_time=${day(10) + 1}&end_time=${day(12) - 1}`, days(11, 11)],
+  [`start_time=${day(10)}&end_time=${day(200)}&count=2`, days(199, 200)],
+  [`start_time=${day(0)}&end_time=${day(299)}`, days(200, 299)],
+  [`start_time=${day(-5)}&end_time=${day(-1)}`, []],
+  [`start_time=${day(300)}`, []],
+  [`start_time=${day(12)}&end_time=${day(10)}`, []],
+  ["start_time=-9223372036854775808&end_time=9223372036854775807", days(200, 299)],
+  ["start_time=null&end_time=", days(200, 299)],
+  [`period=1m&start_time=${minute(2)}&end_time=${minute(4)}`, [minute(2), minute(3), minute(4)]],
+])("the newest bars of a window, both ends inclusive, ascending: %s", async (query, expected) => {
+  expect(await times(query)).toEqual(expected);
 });
 
 describe("count", () => {
-  test("returns the newest bars, ascending", async () => {
-    expect(await times("count=3")).toEqual([day(297), day(298), day(299)]);
-    expect(await times("count=1")).toEqual([day(299)]);
-  });
-
-  test("is 100 where it is not sent, or sent as null or empty", async () => {
-    for (const query of ["", "count=null", "count="]) {
-      const found = await times(query);
-      expect(found).toHaveLength(100);
-      expect([found[0], found[99]]).toEqual([day(200), day(299)]);
-    }
-  });
-
   test("of 0 gives entries without bars, for known symbols alone", async () => {
     const data = await batch("symbols=600000.SH,600001.SH,600003.SH,600009.SH&count=0");
     expect(Object.keys(data)).toEqual(["600000.SH", "600001.SH", "600003.SH"]);
@@ -85,7 +87,6 @@ describe("count", () => {
   });
 
   test("of 10000 is the most", async () => {
-    expect(await times("count=10000")).toHaveLength(300);
     for (const [count, rule] of [
       ["10001", "is above 10000"],
       ["-1", "is below 0"],
@@ -104,34 +105,6 @@ describe("count", () => {
       expect(data["600001.SH"]?.timestamp).toEqual([day(-2997), day(-2996)]);
       expect(data["600000.SH"]?.timestamp).toEqual([day(298), day(299)]);
     }
-  });
-});
-
-describe("window", () => {
-  test("includes both ends", async () => {
-    expect(await times(`start_time=${day(10)}&end_time=${day(12)}`)).toEqual([day(10), day(11), day(12)]);
-    expect(await times(`start_time=${day(10) + 1}&end_time=${day(12) - 1}`)).toEqual([day(11)]);
-    expect(await times(`start_time=${day(10)}&end_time=${day(10)}`)).toEqual([day(10)]);
-  });
-
-  test("returns the newest bars within it", async () => {
-    expect(await times(`start_time=${day(10)}&end_time=${day(200)}&count=2`)).toEqual([day(199), day(200)]);
-    expect(await times(`end_time=${day(50)}&count=2`)).toEqual([day(49), day(50)]);
-    expect(await times(`start_time=${day(290)}`)).toHaveLength(10);
-    expect(await times(`start_time=${day(0)}&end_time=${day(299)}`)).toHaveLength(100);
-  });
-
-  test("before, after or upside down holds no bar", async () => {
-    expect(await times(`start_time=${day(-5)}&end_time=${day(-1)}`)).toEqual([]);
-    expect(await times(`start_time=${day(300)}`)).toEqual([]);
-    expect(await times(`start_time=${day(12)}&end_time=${day(10)}`)).toEqual([]);
-    expect(await times("start_time=-9223372036854775808&end_time=9223372036854775807")).toHaveLength(100);
-    expect(await times("start_time=null&end_time=")).toHaveLength(100);
-  });
-
-  test("of a partial day cuts minutes", async () => {
-    const data = await batch(`symbols=600000.SH&period=1m&start_time=${minute(2)}&end_time=${minute(4)}`);
-    expect(data["600000.SH"]?.timestamp).toEqual([minute(2), minute(3), minute(4)]);
   });
 });
 
@@ -158,7 +131,7 @@ describe("symbols", () => {
       "600001.SH",
       "600003.SH",
     ]);
-    const limited = await serve(lake, { maxSymbols: 2 });
+    const limited = await serve(served.lake, { maxSymbols: 2 });
     const { status, body } = await limited.ask(`/v1/klines/batch?symbols=${names.slice(0, 3).join()}`);
     await limited.service.close();
     expect(status).toBe(400);
@@ -242,21 +215,4 @@ test("columns that no bar of a symbol has are left out", async () => {
   expect(body.data["600000.SH"]).not.toHaveProperty("open_interest");
   expect(body.data["CU2401.SHF"]).toMatchObject({ open_interest: [12.5], settlement_price: [1.5] });
   expect(body.data["CU2401.SHF"]).not.toHaveProperty("prev_close");
-});
-
-test("a version that is committed while the service runs is seen by the next request", async () => {
-  const { ask, lake: own } = await serveForTest((empty) =>
-    landRows(empty, BARS_1D, [bar("600000.SH", day(0), 1)]),
-  );
-  const path = "/v1/klines/batch?symbols=600000.SH,600001.SH&adjust=none";
-  expect((await ask<Batch>(path)).body.data).toMatchObject({ "600000.SH": { open: [1] } });
-  await landRows(own, BARS_1D, [bar("600000.SH", day(0), 2), bar("600001.SH", day(5), 3)]);
-  const { data } = (await ask<Batch>(path)).body;
-  expect(data["600000.SH"]?.open).toEqual([2]);
-  expect(data["600001.SH"]?.open).toEqual([3]);
-});
-
-test("many requests at once each get their own response", async () => {
-  const asked = Array.from({ length: 24 }, (_, n) => times(`end_time=${day(n)}&count=1`));
-  expect(await Promise.all(asked)).toEqual(Array.from({ length: 24 }, (_, n) => [day(n)]));
 });

@@ -2,27 +2,21 @@ import { expect, onTestFinished, test } from "vitest";
 import { ServiceClient } from "../../../src/client/service-client.js";
 import { definePipeline } from "../../../src/jobs/pipeline/definition.js";
 import { runPipeline } from "../../../src/jobs/run/run-pipeline.js";
+import { fenceOff } from "../../../src/lake/log/commit.js";
 import { openLimitsStore } from "../../../src/lake/requests/service-limits.js";
 import { INSTRUMENTS } from "../../../src/schema/reference.js";
-import { BALANCE_SHEET, INCOME, STATEMENT_NAMES } from "../../../src/schema/statements.js";
+import { BALANCE_SHEET, INCOME, METRICS, STATEMENT_NAMES } from "../../../src/schema/statements.js";
 import { virtualClock } from "../../faults/clock/virtual-clock.js";
 import { temporaryLake } from "../../lake/temporary-lake.js";
-import { KEY, landFinancials, landReference, NOW, serveForTest } from "../served-lake.js";
+import { KEY, landFinancials, landReference, listed, NOW, serveForTest } from "../served-lake.js";
 
 const SYMBOLS = ["600000.SH", "600001.SH"];
 const FINANCIALS = definePipeline({ name: "financials", kind: "statements" });
 const SHEETS = SYMBOLS.map((symbol) => ({ symbol, period_end: "2023-12-31", total_assets: 100 }));
 
-const instrument = (total_shares: number | null) => ({
-  symbol: "600000.SH",
-  code: "600000",
-  exchange: "SH",
-  region: "CN",
-  type: "stock",
-  total_shares,
-});
+const instrument = (total_shares: number | null) => listed("600000.SH", { total_shares });
 
-test("tables of statements that never landed are 404, and a run against such a service is complete", async () => {
+test("tables of statements that never landed are 404, also after a run of them was killed, and a run against such a service is complete", async () => {
   const {
     service,
     ask,
@@ -30,6 +24,7 @@ test("tables of statements that never landed are 404, and a run against such a s
   } = await serveForTest(async (lake) => {
     await landFinancials(lake, BALANCE_SHEET, SHEETS);
     await landReference(lake, INSTRUMENTS, [instrument(null)]);
+    await fenceOff(lake, METRICS, { id: "killed", runId: "killed" }, NOW);
   });
   const clock = virtualClock(new Date(NOW).toISOString());
   const [lake, client] = [

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { Session } from "../../../src/db/session/session.js";
 import { stageObjects } from "../../../src/lake/land/clear-values.js";
 import { upsert } from "../../../src/lake/land/upsert.js";
@@ -15,10 +15,10 @@ import {
   type LandedBar,
   landReference,
   landRows,
+  listed,
   NOW,
   newLake,
-  type Served,
-  serve,
+  serveForFile,
   serveForTest,
 } from "../served-lake.js";
 
@@ -47,9 +47,7 @@ const bar = (symbol: string, timestamp: number, close: number, more: Partial<Lan
   ...more,
 });
 
-const { lake, remove } = newLake();
-let served: Served;
-beforeAll(async () => {
+const served = serveForFile(async (lake) => {
   await landRows(lake, BARS_1D, [
     bar("600000.SH", cn("2024-03-14T00:00"), 9),
     bar("600000.SH", cn("2024-03-15T00:00"), 10, { prev_close: 8 }),
@@ -65,16 +63,8 @@ beforeAll(async () => {
     bar("600002.SH", cn("2024-03-15T09:32"), 7, { volume: 4 }),
   ]);
   await landReference(lake, INSTRUMENTS, [
-    {
-      symbol: "600000.SH",
-      code: "600000",
-      exchange: "SH",
-      region: "CN",
-      type: "stock",
-      name: "Bank",
-      float_shares: 1e6,
-    },
-    { symbol: "600009.SH", code: "600009", exchange: "SH", region: "CN", type: "stock" },
+    listed("600000.SH", { name: "Bank", float_shares: 1e6 }),
+    listed("600009.SH"),
   ]);
   await landReference(lake, UNIVERSES, [
     { id: "u", name: "U", category: "x", symbol_count: 2, region: "CN" },
@@ -84,11 +74,6 @@ beforeAll(async () => {
     UNIVERSE_MEMBERS,
     ["600001.SH", "600003.SH"].map((symbol) => ({ id: "u", symbol, region: "CN" })),
   );
-  served = await serve(lake);
-});
-afterAll(async () => {
-  await served.service.close();
-  remove();
 });
 
 const quotes = async (body: object): Promise<readonly Quote[]> =>
@@ -162,7 +147,7 @@ describe("a quote", () => {
     const days = [bar("600004.SH", cn("2024-03-05T00:00"), 9), bar("600004.SH", cn("2024-03-15T00:00"), 18)];
     const near = [bar("600005.SH", cn("2024-03-05T00:00"), 9), bar("600005.SH", cn("2024-03-06T00:00"), 18)];
     const calendar = ["2024-03-05", "2024-03-06", "2024-03-14", "2024-03-15"];
-    const fill = async (own: typeof lake): Promise<void> => {
+    const fill = async (own: typeof served.lake): Promise<void> => {
       await landRows(own, BARS_1D, [...days, ...near]);
       using session = await Session.open({ threads: 1 });
       const known = calendar.map((trade_date) => ({ region: "CN", trade_date, source: "index" }));
@@ -205,7 +190,7 @@ test("one of both is required", async () => {
 
 test("while the day still runs, its minutes go before its daily bar", async () => {
   let now = cn("2024-03-15T14:30");
-  const fill = async (own: typeof lake): Promise<void> => {
+  const fill = async (own: typeof served.lake): Promise<void> => {
     await landRows(own, BARS_1D, [
       bar("600000.SH", cn("2024-03-14T00:00"), 9),
       bar("600000.SH", cn("2024-03-15T00:00"), 10, { prev_close: 8 }),

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../../src/schema/reference.js";
 import { MemoryBudgets } from "../../../src/serve/http/memory-budget.js";
 import { exchangeSummary, instrument, universeDetail, universeSummary } from "../../../src/wire/resources.js";
-import { landReference, NOW, newLake, type Served, serve, serveForTest } from "../served-lake.js";
+import { landReference, NOW, serveForFile, serveForTest } from "../served-lake.js";
 
 const DAY = 86_400_000;
 
@@ -21,9 +21,7 @@ const FULL = {
   name_en: "SPDB",
 };
 
-const { lake, remove } = newLake();
-let served: Served;
-beforeAll(async () => {
+const served = serveForFile(async (lake) => {
   await landReference(lake, INSTRUMENTS, [
     row("600000.SH", { name: "浦发银行", ext_type: "cn_equity", ...FULL, ext_other: '{"board":"main"}' }),
     row("510300.SH", { name: "300ETF", type: "etf" }),
@@ -50,11 +48,6 @@ beforeAll(async () => {
     { id: "b", symbol: "510300.SH", region: "CN" },
   ];
   await landReference(lake, UNIVERSE_MEMBERS, left, { now: NOW + DAY, complete: "c.id = 'b'" });
-  served = await serve(lake);
-});
-afterAll(async () => {
-  await served.service.close();
-  remove();
 });
 
 const BANK = {

@@ -1,17 +1,15 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { openReader } from "../../../src/lake/open-reader.js";
 import { publish } from "../../../src/lake/publish.js";
 import { INSTRUMENTS } from "../../../src/schema/reference.js";
 import { SHARES } from "../../../src/schema/statements.js";
-import { landFinancials, landReference, newLake, type Served, serve } from "../served-lake.js";
+import { landFinancials, landReference, serveForFile } from "../served-lake.js";
 
 type Body = { readonly data: Readonly<Record<string, readonly Record<string, unknown>[]>> };
 
-const { lake, remove } = newLake();
-let served: Served;
 const SYMBOLS = ["600000.SH", "600001.SH", "AAPL.US"];
 
-beforeAll(async () => {
+const served = serveForFile(async (lake) => {
   const listed = (symbol: string, total_shares: number | null, limit_up = 10) => {
     const [code, exchange] = symbol.split(".");
     const region = exchange === "US" ? "US" : "CN";
@@ -52,11 +50,6 @@ beforeAll(async () => {
     },
   ]);
   await publish(lake);
-  served = await serve(lake);
-});
-afterAll(async () => {
-  await served.service.close();
-  remove();
 });
 
 test("reported numbers are served; where there are none, those of the instrument's snapshots, which say so", async () => {
@@ -95,7 +88,7 @@ test("a window and the latest period hold for derived numbers; a symbol with rep
 
 test("the view has the rows of the service", async () => {
   const { body } = await served.ask<Body>(`/v1/financials/shares?symbols=${SYMBOLS.join(",")}`);
-  const { session } = await openReader(lake, { threads: 1, statement: "shares" });
+  const { session } = await openReader(served.lake, { threads: 1, statement: "shares" });
   using reader = session;
   const rows = await reader.json(
     `SELECT symbol, period_end::VARCHAR AS period_end, announce_date::VARCHAR AS announce_date, derived_from,

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { INSTRUMENTS } from "../../../src/schema/reference.js";
 import { BALANCE_SHEET, CASH_FLOW } from "../../../src/schema/statements.js";
 import { statementRecord } from "../../../src/wire/resources.js";
-import { landFinancials, landReference, NOW, newLake, type Served, serve } from "../served-lake.js";
+import { landFinancials, landReference, listed, NOW, serveForFile } from "../served-lake.js";
 
 type Record_ = {
   readonly period_end: string;
@@ -11,15 +11,13 @@ type Record_ = {
 };
 type Body = { readonly data: Readonly<Record<string, readonly Record_[]>> };
 
-const { lake, remove } = newLake();
-let served: Served;
 const SHEETS = "/v1/financials/balance-sheet?symbols=";
 const periods = async (query: string): Promise<string[]> =>
   ((await served.ask<Body>(`${SHEETS}600000.SH${query}`)).body.data["600000.SH"] ?? []).map(
     (one) => one.period_end,
   );
 
-beforeAll(async () => {
+const served = serveForFile(async (lake) => {
   const sheet = (period_end: string, total_assets: number, announce_date: string | null = null) => ({
     symbol: "600000.SH",
     period_end,
@@ -37,14 +35,7 @@ beforeAll(async () => {
   await landFinancials(lake, BALANCE_SHEET, [sheet("2023-12-31", 102, "2024-04-01")], NOW + 2000);
   await landFinancials(lake, BALANCE_SHEET, [sheet("2024-03-31", 111)], NOW + 3000);
   await landFinancials(lake, CASH_FLOW, [{ symbol: "600000.SH", period_end: "2023-12-31", capex: -3 }]);
-  await landReference(lake, INSTRUMENTS, [
-    { symbol: "600001.SH", code: "600001", exchange: "SH", region: "CN", type: "stock" },
-  ]);
-  served = await serve(lake);
-});
-afterAll(async () => {
-  await served.service.close();
-  remove();
+  await landReference(lake, INSTRUMENTS, [listed("600001.SH")]);
 });
 
 test("the newest version of each period comes, ascending by period", async () => {

@@ -4,8 +4,9 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { openLake } from "../../../src/api/lake/open-lake.js";
 import { MemoryPool } from "../../../src/core/memory-pool.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
-import { temporaryFolder } from "../../lake/temporary-lake.js";
-import { KEY, type LandedBar, landRows, newLake, serve } from "../served-lake.js";
+import { fixtureLake } from "../../lake/fixture-lake.js";
+import { temporaryFolder, temporaryLake } from "../../lake/temporary-lake.js";
+import { KEY, type LandedBar, landRows, serve } from "../served-lake.js";
 
 const DAY_MS = 86_400_000;
 const FIRST = Date.parse("2025-01-01T16:00:00Z");
@@ -70,9 +71,11 @@ function pipelined(
 
 /** A service over segments of the bars. @param hasSegments otherwise it reads the data files. */
 async function serveBars(hasSegments: boolean) {
-  const { lake, remove } = newLake();
-  onTestFinished(remove);
-  await landRows(lake, BARS_1D, bars());
+  const lake = await fixtureLake(
+    temporaryLake().location,
+    { filledBy: import.meta.url, name: "bars" },
+    (empty) => landRows(empty, BARS_1D, bars()),
+  );
   const folder = temporaryFolder();
   await using reader = openLake(lake.location, { segments: { folder } });
   await reader.buildSegments(["bars_1d"]);

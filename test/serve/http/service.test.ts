@@ -3,7 +3,7 @@ import { rmSync } from "node:fs";
 import type { Socket } from "node:net";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../../src/client/system-clock.js";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import { INSTRUMENTS } from "../../../src/schema/reference.js";
@@ -13,41 +13,24 @@ import { ENDPOINTS, pathOf } from "../../../src/wire/endpoints.js";
 import { retryAfterMs } from "../../../src/wire/error-body.js";
 import {
   KEY,
-  type LandedBar,
+  landedBar,
   landReference,
   landRows,
+  listed,
   newLake,
-  type Served,
   serve,
+  serveForFile,
   serveForTest,
 } from "../served-lake.js";
 
-const bar: LandedBar = {
-  symbol: "600000.SH",
-  timestamp: Date.parse("2024-01-01T16:00:00Z"),
-  open: 1,
-  high: 1,
-  low: 1,
-  close: 1,
-  volume: 1,
-  amount: 1,
-};
+const bar = landedBar("600000.SH", "2024-01-01T16:00:00Z");
 const KLINES = "/v1/klines/batch?symbols=600000.SH";
 const UUID = /^[0-9a-f]{8}-[0-9a-f-]{27}$/;
 
-const { lake, remove } = newLake();
-let served: Served;
-beforeAll(async () => {
+const served = serveForFile(async (lake) => {
   await landRows(lake, BARS_1D, [bar]);
   await landRows(lake, BARS_1M, [bar]);
-  await landReference(lake, INSTRUMENTS, [
-    { symbol: "600000.SH", code: "600000", exchange: "SH", region: "CN", type: "stock" },
-  ]);
-  served = await serve(lake);
-});
-afterAll(async () => {
-  await served.service.close();
-  remove();
+  await landReference(lake, INSTRUMENTS, [listed("600000.SH")]);
 });
 
 describe("keys", () => {
@@ -156,7 +139,7 @@ test("a failure shows the client nothing but the request's id, and the log its c
 test("a port that is taken is refused with what to do", async () => {
   const { port } = served.service;
   const options = { port, keys: plainKeys([KEY]), clock: systemClock };
-  await expect(startService(lake, options)).rejects.toThrow(
+  await expect(startService(served.lake, options)).rejects.toThrow(
     expect.objectContaining({
       message: expect.stringMatching(/^service: cannot listen on 127\.0\.0\.1, port \d+: .*EADDRINUSE/),
       hint: expect.stringMatching(/`port`/),

@@ -14,6 +14,7 @@ import {
 } from "../../../src/wire/endpoints.js";
 import { temporaryFolder } from "../../lake/temporary-lake.js";
 import {
+  landedBar,
   landFinancials,
   landReference,
   landRows,
@@ -24,16 +25,7 @@ import {
   serveForTest,
 } from "../served-lake.js";
 
-const bar = (symbol: string) => ({
-  symbol,
-  timestamp: Date.parse("2024-01-01T16:00:00Z"),
-  open: 1,
-  high: 1,
-  low: 1,
-  close: 1,
-  volume: 1,
-  amount: 1,
-});
+const bar = (symbol: string) => landedBar(symbol, "2024-01-01T16:00:00Z");
 const IN = "600000.SH";
 const OUT = "600001.SH";
 

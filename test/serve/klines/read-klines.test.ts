@@ -1,24 +1,16 @@
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { ADJUSTMENTS, type Adjustment, PERIODS, type Period } from "../../../src/market/period.js";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import { cases } from "../../sweep.js";
 import { type Klines, type Question, referenceKlines } from "../reference-klines.js";
-import { type LandedBar, landRows, newLake, type Served, serve } from "../served-lake.js";
+import { type LandedBar, landRows, serveForFile } from "../served-lake.js";
 
 const DAY = 86_400_000;
 /** Offsets of the zones from UTC over the days of these tests, which no change of clocks touches. */
 const OFFSET_HOURS: Readonly<Record<string, number>> = { SH: 8, HK: 8, US: -5 };
 
-const { lake, remove } = newLake();
-let served: Served;
-beforeAll(async () => {
-  served = await serve(lake);
-});
-afterAll(async () => {
-  await served.service.close();
-  remove();
-});
+const served = serveForFile(async () => {});
 
 const cents = (min: number, max: number) => fc.integer({ min, max }).map((n) => n / 100);
 
@@ -174,12 +166,12 @@ describe("responses equal a slow reference over the landed bars", () => {
             return { symbol, daily: dailyBars(symbol, lot, days), minute: minuteBars(symbol, lot, minutes) };
           });
           await landRows(
-            lake,
+            served.lake,
             BARS_1D,
             market.flatMap((one) => one.daily),
           );
           await landRows(
-            lake,
+            served.lake,
             BARS_1M,
             market.flatMap((one) => one.minute),
           );

@@ -1,23 +1,14 @@
 import { expect, test } from "vitest";
 import { BARS_1M } from "../../../src/schema/bars.js";
 import type { Klines } from "../reference-klines.js";
-import { type LandedBar, landRows, serveForTest } from "../served-lake.js";
+import { landedBar, landRows, serveForTest } from "../served-lake.js";
 
 const ZONE_OF: Readonly<Record<string, string>> = { SH: "+08:00", HK: "+08:00", US: "-04:00" };
 const instant = (symbol: string, clock: string): number =>
   Date.parse(`2024-03-15T${clock}:00${ZONE_OF[symbol.split(".")[1] as string]}`);
 
-const bars = (symbol: string, clocks: readonly string[]): LandedBar[] =>
-  clocks.map((clock) => ({
-    symbol,
-    timestamp: instant(symbol, clock),
-    open: 1,
-    high: 1,
-    low: 1,
-    close: 1,
-    volume: 1,
-    amount: 1,
-  }));
+const bars = (symbol: string, clocks: readonly string[]) =>
+  clocks.map((clock) => landedBar(symbol, instant(symbol, clock)));
 
 /** A minute's label and, per period, the label of the bar that it goes into; from the exchanges' trading hours. */
 const LABELS: readonly (readonly [symbol: string, period: string, minute: string, bar: string])[] = [

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../../src/schema/reference.js";
 import { BALANCE_SHEET, CASH_FLOW, INCOME, METRICS } from "../../../src/schema/statements.js";
@@ -6,30 +6,15 @@ import { DESCRIPTIONS, type OpenApiDocument, openApiDocument } from "../../../sr
 import { ENDPOINTS, type EndpointName, pathOf } from "../../../src/wire/endpoints.js";
 import { errorBody } from "../../../src/wire/error-body.js";
 import { hasChromium, narrowPage } from "../../notebook/chromium.js";
-import { landFinancials, landReference, landRows, newLake, type Served, serve } from "../served-lake.js";
+import { landedBar, landFinancials, landReference, landRows, listed, serveForFile } from "../served-lake.js";
 
 const SYMBOL = "600000.SH";
-const bar = (timestamp: number, prev_close?: number) => ({
-  symbol: SYMBOL,
-  timestamp,
-  open: 1,
-  high: 1,
-  low: 1,
-  close: 1,
-  volume: 1,
-  amount: 1,
-  ...(prev_close !== undefined && { prev_close }),
-});
+const bar = (at: string, more = {}) => landedBar(SYMBOL, at, 1, more);
 
-const { lake, remove } = newLake();
-let served: Served;
-beforeAll(async () => {
-  await landRows(lake, BARS_1D, [
-    bar(Date.parse("2024-01-01T16:00Z")),
-    bar(Date.parse("2024-01-02T16:00Z"), 0.5),
-  ]);
-  await landRows(lake, BARS_1M, [bar(Date.parse("2024-01-03T01:31Z"))]);
-  const known = { symbol: SYMBOL, code: "600000", exchange: "SH", region: "CN", type: "stock", name: "One" };
+const served = serveForFile(async (lake) => {
+  await landRows(lake, BARS_1D, [bar("2024-01-01T16:00Z"), bar("2024-01-02T16:00Z", { prev_close: 0.5 })]);
+  await landRows(lake, BARS_1M, [bar("2024-01-03T01:31Z")]);
+  const known = listed(SYMBOL, { name: "One" });
   await landReference(lake, INSTRUMENTS, [{ ...known, float_shares: 5 }]);
   await landReference(lake, UNIVERSES, [
     { id: "u", name: "U", category: "c", symbol_count: 1, region: "CN" },
@@ -41,11 +26,6 @@ beforeAll(async () => {
   await landFinancials(lake, CASH_FLOW, [{ ...statement, capex: 5 }]);
   await landFinancials(lake, INCOME, [{ ...statement, revenue: 5 }]);
   await landFinancials(lake, METRICS, [{ ...statement, roe: 0.5 }]);
-  served = await serve(lake);
-});
-afterAll(async () => {
-  await served.service.close();
-  remove();
 });
 
 const VALUES: Readonly<Record<string, unknown>> = {

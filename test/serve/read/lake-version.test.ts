@@ -6,39 +6,29 @@ import { INSTRUMENTS } from "../../../src/schema/reference.js";
 import { startService } from "../../../src/serve/http/service.js";
 import { plainKeys } from "../../../src/serve/keys/key-ring.js";
 import type { Klines } from "../reference-klines.js";
-import { KEY, type LandedBar, landReference, landRows, NOW, serveForTest } from "../served-lake.js";
+import { KEY, landedBar, landReference, landRows, listed, NOW, serveForTest } from "../served-lake.js";
 
-const bar = (symbol: string, at: string, close = 1): LandedBar => ({
-  symbol,
-  timestamp: Date.parse(at),
-  open: close,
-  high: close,
-  low: close,
-  close,
-  volume: 1,
-  amount: 1,
-});
 type Body = { data: Readonly<Record<string, Klines>> };
 
 test("only the files that a request needs are opened", async () => {
   const { ask, lake } = await serveForTest(async (own) => {
-    const known = { symbol: "600000.SH", code: "600000", exchange: "SH", region: "CN", type: "stock" };
+    const known = listed("600000.SH");
     await landReference(own, INSTRUMENTS, [known]);
     const years = [2020, 2021, 2022, 2023, 2024];
     await landRows(
       own,
       BARS_1D,
       years.flatMap((year) => [
-        bar("600000.SH", `${year}-06-03T00:00:00+08:00`, year),
-        bar("AAPL.US", `${year}-06-03T00:00:00-04:00`, year),
+        landedBar("600000.SH", `${year}-06-03T00:00:00+08:00`, year),
+        landedBar("AAPL.US", `${year}-06-03T00:00:00-04:00`, year),
       ]),
     );
-    await landRows(own, BARS_1D, [bar("000001.SZ", "2024-06-03T00:00:00+08:00")]);
+    await landRows(own, BARS_1D, [landedBar("000001.SZ", "2024-06-03T00:00:00+08:00")]);
     const months = ["01", "02", "03"];
     await landRows(
       own,
       BARS_1M,
-      months.map((month) => bar("600000.SH", `2024-${month}-15T10:00:00+08:00`)),
+      months.map((month) => landedBar("600000.SH", `2024-${month}-15T10:00:00+08:00`)),
     );
   });
   const forget = (path: string): void => rmSync(join(lake.location, path), { recursive: true });
@@ -63,7 +53,7 @@ test("only the files that a request needs are opened", async () => {
 
 test("a request reads one version of a table, also where others are committed at the same time", async () => {
   const { ask, lake } = await serveForTest((own) =>
-    landRows(own, BARS_1D, [bar("600000.SH", "2024-01-02T00:00:00+08:00", 1)]),
+    landRows(own, BARS_1D, [landedBar("600000.SH", "2024-01-02T00:00:00+08:00", 1)]),
   );
   const seen = async (): Promise<readonly number[]> => {
     const { status, body } = await ask<Body>("/v1/klines/batch?symbols=600000.SH&adjust=none");
@@ -73,7 +63,7 @@ test("a request reads one version of a table, also where others are committed at
   expect(await seen()).toEqual([1]);
   for (let close = 2; close <= 8; close++) {
     const days = ["2024-01-02", "2024-01-03", "2025-01-02"].map((day) =>
-      bar("600000.SH", `${day}T00:00:00+08:00`, close),
+      landedBar("600000.SH", `${day}T00:00:00+08:00`, close),
     );
     const writer = { isDone: false };
     const writing = landRows(lake, BARS_1D, days).finally(() => {
@@ -87,8 +77,8 @@ test("a request reads one version of a table, also where others are committed at
 
 test("a service of a past version keeps serving it; with a version that never existed it does not start", async () => {
   const day = "2024-01-02T00:00:00+08:00";
-  const { lake } = await serveForTest((own) => landRows(own, BARS_1D, [bar("600000.SH", day, 1)]));
-  await landRows(lake, BARS_1D, [bar("600000.SH", day, 2)]);
+  const { lake } = await serveForTest((own) => landRows(own, BARS_1D, [landedBar("600000.SH", day, 1)]));
+  await landRows(lake, BARS_1D, [landedBar("600000.SH", day, 2)]);
   const start = (version: number) =>
     startService(lake, {
       port: 0,
@@ -104,7 +94,7 @@ test("a service of a past version keeps serving it; with a version that never ex
     return ((await response.json()) as Body).data["600000.SH"]?.close;
   };
   expect(await close()).toEqual([1]);
-  await landRows(lake, BARS_1D, [bar("600000.SH", day, 3)]);
+  await landRows(lake, BARS_1D, [landedBar("600000.SH", day, 3)]);
   expect(await close()).toEqual([1]);
   await expect(start(9)).rejects.toThrow("table bars_1d: version 9 does not exist");
 });

@@ -42,22 +42,6 @@ test("stops a statement that nobody waits for any more", async () => {
   await pool.close();
 });
 
-test("a caller that is stopped while it waits leaves the others their order", async () => {
-  const pool = await SessionPool.open(1, { threads: 1 });
-  let end = (): void => {};
-  const isEnding = new Promise<void>((resolve) => (end = resolve));
-  const first = pool.use(() => isEnding);
-  const controller = new AbortController();
-  const stopped = pool.use(async () => "stopped", controller.signal);
-  const last = pool.use(async () => "last");
-  controller.abort(new Error("gone"));
-  await expect(stopped).rejects.toThrow("gone");
-  end();
-  await first;
-  expect(await last).toBe("last");
-  await pool.close();
-});
-
 test("that is closed lends nothing, and is closed when its last connection is returned", async () => {
   const pool = await SessionPool.open(1, { threads: 1 });
   const events: string[] = [];

@@ -9,25 +9,15 @@ import { BARS_1D } from "../../../src/schema/bars.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../../src/schema/reference.js";
 import type { ServiceOptions } from "../../../src/serve/http/service.js";
 import type { Caller } from "../../../src/serve/keys/key-ring.js";
-import { KEY, type LandedBar, landReference, landRows, NOW, serveForTest } from "../served-lake.js";
+import { KEY, landedBar, landReference, landRows, listed, NOW, serveForTest } from "../served-lake.js";
 import { handClock } from "./hand-clock.js";
 import { openStream } from "./stream-client.js";
 
 const DAY = Date.parse("2026-11-19T00:00:00+08:00");
-const bar = (symbol: string, close: number, timestamp = DAY): LandedBar => ({
-  symbol,
-  timestamp,
-  open: close,
-  high: close,
-  low: close,
-  close,
-  volume: 1,
-  amount: 1,
-});
+const bar = (symbol: string, close: number, timestamp = DAY) => landedBar(symbol, timestamp, close);
 const fill = async (lake: Lake): Promise<void> => {
   await landRows(lake, BARS_1D, [bar("600000.SH", 10), bar("600001.SH", 20)]);
-  const listed = { symbol: "600002.SH", code: "600002", exchange: "SH", region: "CN", type: "stock" };
-  await landReference(lake, INSTRUMENTS, [listed]);
+  await landReference(lake, INSTRUMENTS, [listed("600002.SH")]);
 };
 
 async function streaming(options: Partial<ServiceOptions> = {}, fillWith = fill) {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { DAY_MS, type TradingDate } from "../../../src/core/time.js";
-import { readExRules } from "../../../src/db/market/read-ex-rules.js";
+import { readExRules, readNames } from "../../../src/db/market/read-ex-rules.js";
 import { openReader } from "../../../src/lake/open-reader.js";
 import type { SegmentPlace } from "../../../src/lake/segments/segment-folder.js";
 import { SegmentReader } from "../../../src/lake/segments/segment-reader.js";
@@ -66,7 +66,10 @@ test("bars from segments are those of `adjusted`, in every period and adjustment
       if (snapshot.table === BARS_1D || snapshot.table === BARS_1M) await builder.buildAll(snapshot);
   }
   const reader = await openReader(lake, { threads: 1 });
-  await using segments = new SegmentBars(lake, place, () => readExRules(reader.session));
+  await using segments = new SegmentBars(lake, place, {
+    rules: () => readExRules(reader.session),
+    names: () => readNames(reader.session),
+  });
   const adjustments = pickFrom(ADJUSTMENTS, { few: 2, more: 3, all: 5 });
   const found: string[] = [];
   for (const symbol of ["600519.SH", "00700.HK", "000001.SZ"])

@@ -72,7 +72,7 @@ test.skipIf(process.platform === "win32")(
   () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, "a.sql"), "old");
-    const built = new URL("../../../dist/ui/notebooks/notebook-writer.js", import.meta.url).href;
+    const built = new URL("../../../dist/ui/notebooks/notebook-files.js", import.meta.url).href;
     const script = `
       const { notebookWriter } = await import(${JSON.stringify(built)});
       const notebook = { name: "a", text: "x".repeat(100_000), before: ${JSON.stringify(hashOf("old"))} };

@@ -1,33 +1,15 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import axe from "axe-core";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startWorkspace, type Workspace } from "../../../src/ui/start-workspace.js";
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, test } from "vitest";
 import { hasChromium } from "../../notebook/chromium.js";
-import { openBrowser, openPage } from "../open-browser.js";
-import { PATIENT } from "../patient-session.js";
+import { openPage } from "../open-browser.js";
+import { seriousAgainst, workspaceForFile } from "../watched-page.js";
 import { faultyRowsLake, HOSTILE } from "./faulty-rows-lake.js";
 
 describe.skipIf(!hasChromium())("the view Data quality in a browser", () => {
-  const folder = mkdtempSync(join(tmpdir(), "barlake-quality-page-"));
-  let workspace: Workspace;
-  let browser: Browser;
+  const visit = workspaceForFile(() => ({ location: "my data" }), faultyRowsLake);
   let page: Page;
-
   beforeAll(async () => {
-    workspace = await startWorkspace(await faultyRowsLake(join(folder, "lake")), {
-      location: "my data",
-      limits: PATIENT,
-    });
-    browser = await openBrowser();
-    page = await openPage(browser, { viewport: { width: 390, height: 844 } });
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await workspace?.close();
-    rmSync(folder, { recursive: true });
+    page = await openPage(visit.browser, { viewport: { width: 390, height: 844 } });
   });
 
   const counted = async (): Promise<void> => {
@@ -35,20 +17,11 @@ describe.skipIf(!hasChromium())("the view Data quality in a browser", () => {
   };
   const accessible = async (what: string): Promise<void> => {
     expect(await page.evaluate("document.documentElement.scrollWidth"), what).toBeLessThanOrEqual(390);
-    await page.evaluate(axe.source);
-    for (const colorScheme of ["light", "dark"] as const) {
-      await page.emulateMedia({ colorScheme });
-      const { violations } = await page.evaluate<axe.AxeResults>("axe.run()");
-      const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
-      expect(
-        serious.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`),
-        `${what} ${colorScheme}`,
-      ).toEqual([]);
-    }
+    expect(await seriousAgainst(page), what).toEqual([]);
   };
 
   test("one clicks from a rule to its symbols, and to the bars in question; every state has an address", async () => {
-    await page.goto(workspace.address("/quality"));
+    await page.goto(visit.workspace.address("/quality"));
     await page.waitForSelector(".rules");
     await counted();
     await accessible("rules");
@@ -69,10 +42,10 @@ describe.skipIf(!hasChromium())("the view Data quality in a browser", () => {
 
   test("the first view lists the rules that have findings, each with a link", async () => {
     // The counts of this view remain: the first view would give up those that take long on a busy machine.
-    await page.goto(workspace.address("/quality"));
+    await page.goto(visit.workspace.address("/quality"));
     await page.waitForSelector(".rules");
     await counted();
-    await page.goto(workspace.address("/"));
+    await page.goto(visit.workspace.address("/"));
     await page.waitForSelector("[role=status] >> text=/ rules · /");
     const rule = page.locator(".found-rules li", { hasText: "Prices that contradict one another" });
     expect(Number(await rule.locator("b").textContent())).toBeGreaterThan(0);
@@ -83,7 +56,7 @@ describe.skipIf(!hasChromium())("the view Data quality in a browser", () => {
   });
 
   test("a symbol that a hostile source wrote is a text", async () => {
-    await page.goto(workspace.address("/quality/set_aside"));
+    await page.goto(visit.workspace.address("/quality/set_aside"));
     await page.getByRole("link", { name: HOSTILE }).click();
     await page.waitForSelector(`h1 >> text=${HOSTILE}`);
     await page.waitForSelector(".findings");

@@ -77,15 +77,15 @@ test("a result has every type and name, and two thousand columns", async () => {
   const { all, rowsOf } = await stored([
     "SELECT * FROM test_all_types()",
     'SELECT NULL AS "a ""b", 1 AS x, 2 AS x',
-    `SELECT ${columns} FROM range(10000) t(i)`,
+    `SELECT ${columns} FROM range(3000) t(i)`,
   ]);
   expect(all.map(({ id, rows }) => [id !== null, rows])).toEqual([
     [true, 3],
     [true, 1],
-    [true, 10_000],
+    [true, 3000],
   ]);
   expect((await rowsOf(all[1]?.id, 0, 1))?.columns).toEqual([[null], ["1"], ["2"]]);
-  expect((await rowsOf(all[2]?.id, 9999, 1))?.columns.at(-1)).toEqual(["11,998"]);
+  expect((await rowsOf(all[2]?.id, 2999, 1))?.columns.at(-1)).toEqual(["4998"]);
 });
 
 test("a result is exported as CSV, Parquet and Arrow, and no file is left", async () => {

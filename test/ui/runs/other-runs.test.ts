@@ -13,8 +13,10 @@ const LANDED = {
 
 test("leases and the ledger are brought together by run; one that has ended is left out", () => {
   const runs = mergeRuns(
-    [{ runId: "20240101T000000Z-b", host: "h", pid: 1, datasets: ["bars_1d"], requests: 2 }],
-    new Map([["20240103T000000Z-ended", { pipeline: "daily", host: "h", pid: 2 }]]),
+    new Map([
+      ["20240101T000000Z-b", { pipeline: "daily", asks: ["bars_1d"], host: "h", pid: 1 }],
+      ["20240103T000000Z-ended", { pipeline: "daily", asks: ["bars_1d"], host: "h", pid: 2 }],
+    ]),
     [
       { ...LANDED, runId: "20240101T000000Z-b" },
       { ...LANDED, runId: "other" },
@@ -22,10 +24,10 @@ test("leases and the ledger are brought together by run; one that has ended is l
     new Set(["20240103T000000Z-ended"]),
   );
   expect(
-    runs.map(({ runId, owner, inFlight, rows, startedAt }) => [runId, owner, inFlight, rows, startedAt]),
+    runs.map(({ runId, owner, asks, rows, startedAt }) => [runId, owner, asks, rows, startedAt]),
   ).toEqual([
-    ["other", null, 0, 9, 5],
-    ["20240101T000000Z-b", "process 1 on h", 2, 9, Date.parse("2024-01-01T00:00:00Z")],
+    ["other", null, [], 9, 5],
+    ["20240101T000000Z-b", "process 1 on h", ["bars_1d"], 9, Date.parse("2024-01-01T00:00:00Z")],
   ]);
 });
 

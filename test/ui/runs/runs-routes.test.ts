@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { ServiceClient } from "../../../src/client/service-client.js";
 import { systemClock } from "../../../src/client/system-clock.js";
 import { Lake } from "../../../src/lake/lake.js";
-import { RequestLeases } from "../../../src/lake/requests/request-leases.js";
+import { takeRun } from "../../../src/lake/requests/run-lease.js";
 import type { LakeReport } from "../../../src/ui/page-data.js";
 import type {
   LiveReport,
@@ -244,20 +244,19 @@ describe("with a key", () => {
   });
 });
 
-test("a run of another process is seen by its leases, which do not change", async () => {
+test("a run of another process is seen by its lease, which does not change", async () => {
   await using _ = await open();
-  const leases = new RequestLeases(lake, "20240112T235900Z-abcdef", clock);
-  const lease = await leases.take({ dataset: "bars_1d", symbols: ["600519.SH"] });
+  const subject = { pipeline: "daily", asks: ["bars_1d"], tables: ["bars_1d"] };
+  const lease = await takeRun(lake, { ...subject, runId: "20240112T235900Z-abcdef" }, { clock });
   const { others } = await get<LiveReport>("runs/live");
   expect(others).toMatchObject([
     {
       runId: "20240112T235900Z-abcdef",
       startedAt: Date.parse("2024-01-12T23:59:00Z"),
       owner: expect.stringContaining(`process ${process.pid}`) as string,
-      inFlight: 1,
-      datasets: ["bars_1d"],
+      pipeline: "daily",
+      asks: ["bars_1d"],
     },
   ]);
-  await lease?.release();
-  await leases.close();
+  await lease.release();
 });

@@ -18,7 +18,7 @@ import type { Fault, Passing } from "../../../object-store/faulty-store.js";
 import { laggingLists } from "../../../object-store/lagging-lists.js";
 import { HAS_STORE, storeLakes } from "../../../object-store/store-lakes.js";
 import { once } from "../../../once.js";
-import { cases, pickFrom } from "../../../sweep.js";
+import { pickFrom } from "../../../sweep.js";
 
 /** Five days of bars of two symbols. */
 const BARS = [
@@ -107,7 +107,7 @@ describe.skipIf(!HAS_STORE)("a dataset of a lake on a store that is not well", (
     }
   }
 
-  test.each(pickFrom(FAULTS, cases({ few: 2, more: 8, all: 8 }), [5]))(
+  test.each(pickFrom(FAULTS, { few: 1, more: 8, all: 8 }, [5]))(
     "where %s, there is none, and the next build makes it",
     async (_, isMet, faultOf) => {
       const { lake, open, location, files } = await setUp();

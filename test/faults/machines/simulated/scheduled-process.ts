@@ -80,7 +80,7 @@ async function runOnce(scheduled: Scheduled, pipeline: Pipeline, ended: AbortSig
   const { client, lost } = key;
   try {
     const signal = AbortSignal.any([ended, lost]);
-    const report = await runPipeline(pipeline, {}, { lake, client, limits, clock, signal, waits: true });
+    const report = await runPipeline(pipeline, {}, { lake, client, limits, clock, signal });
     if (lost.aborted) throw lost.reason;
     return report;
   } finally {

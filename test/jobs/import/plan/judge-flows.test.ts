@@ -6,25 +6,6 @@ import { cases } from "../../../sweep.js";
 const flows = (values: readonly number[], first = 2023 * 12 + 3): Flow[] =>
   values.map((value, i) => ({ month: first + 3 * i, value }));
 
-test.each([
-  ["cumulative", [100, 210, 320, 440, 110, 230, 350, 480]],
-  ["cumulative", [400, 100, 210, 320, 440, 110]],
-  ["discrete", [68_011, 69_685, 69_092, 76_048, 69_787, 74_604, 76_693, 86_310]],
-  ["mixed", [123_945, 97_278, 82_959, 394_328, 117_154, 94_836, 81_797, 383_285]],
-  ["unknown", [100, 210, 320]],
-  ["unknown", [-5, 10, -3, 8, 2]],
-  ["unknown", []],
-] as const)("%s: %j", (kind, values) => {
-  expect(flowKind(flows(values))).toBe(kind);
-});
-
-test("years alone, and quarters with a gap between all of them, show nothing", () => {
-  const years = [100, 110, 120, 130, 140].map((value, i) => ({ month: 2020 * 12 + 12 * i, value }));
-  expect(flowKind(years)).toBe("unknown");
-  const halves = [100, 210, 110, 230, 120].map((value, i) => ({ month: 2020 * 12 + 6 * i, value }));
-  expect(flowKind(halves)).toBe("unknown");
-});
-
 /** Quarters of companies of which none doubles or halves within a quarter. */
 const quarters = fc
   .array(fc.double({ min: 0.8, max: 1.25, noNaN: true }), { minLength: 8, maxLength: 24 })

@@ -40,15 +40,6 @@ async function marketOf(script: Script) {
 const WHOLE = { "000001.SZ": DAYS.length, "600519.SH": DAYS.length };
 const askedFor = ({ query }: Seen): string | null => query.get("symbols");
 
-test("one empty response is asked for a second time in the same run, and nothing is missing", async () => {
-  let sent = 0;
-  const { daily, counts } = await marketOf((seen, response, index) =>
-    (sent++ === 0 ? EMPTY : right(MARKET))(seen, response, index),
-  );
-  expect(await daily()).toMatchObject({ status: "complete", requests: { sent: 2 } });
-  expect(await counts()).toEqual(WHOLE);
-});
-
 test("a service that has nothing for a whole run: the run is not complete, and the next one asks again", async () => {
   const { service, daily, counts } = await marketOf(EMPTY);
   const first = await daily();
@@ -109,18 +100,6 @@ test.each([
     expect(await counts()).toEqual(WHOLE);
   },
 );
-
-test("an older window: bars of another time settle nothing, and the symbol is requested again", async () => {
-  let sent = 0;
-  const old = weekdays("2023-12-01", "2023-12-15");
-  const { daily, counts } = await marketOf((seen, response, index) => {
-    if (sent++ > 0) return right(MARKET)(seen, response, index);
-    const data = { ...newestBars(seen, MARKET), "600519.SH": barsAt(old) };
-    json(response, 200, { data });
-  });
-  expect((await daily()).status).toBe("complete");
-  expect(await counts()).toEqual(WHOLE);
-});
 
 test("a symbol that is absent where others come is believed for 30 days, and explained in the report", async () => {
   const { service, clock, daily } = await marketOf(right({ "600519.SH": DAYS }));

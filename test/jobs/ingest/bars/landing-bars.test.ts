@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { ServiceClient } from "../../../../src/client/service-client.js";
-import { laterErrors } from "../../../../src/core/release-after.js";
 import { MINUTE_MS } from "../../../../src/core/time.js";
 import { LandingBars, landResponses } from "../../../../src/jobs/ingest/bars/landing-bars.js";
 import { SHARED_GROUP_RESPONSES } from "../../../../src/jobs/ingest/landing-records.js";
@@ -12,7 +11,6 @@ import { ledgerSql } from "../../../../src/jobs/ledger/ledger.js";
 import { RequestSizeLimits } from "../../../../src/jobs/run/request/request-size-limits.js";
 import { closeRun, openRun } from "../../../../src/jobs/run/run.js";
 import { Rejects } from "../../../../src/lake/land/rejects.js";
-import type { Lease } from "../../../../src/lake/requests/request-leases.js";
 import { BARS_1M } from "../../../../src/schema/bars.js";
 import { REQUESTS } from "../../../../src/schema/runs.js";
 import type { DecodedKlines } from "../../../../src/wire/decode/decode-klines.js";
@@ -20,7 +18,6 @@ import { decodeKlines } from "../../../../src/wire/decode/decode-klines.js";
 import type { KlineColumns } from "../../../../src/wire/kline-columns.js";
 import { virtualClock } from "../../../faults/clock/virtual-clock.js";
 import { FINAL, openSession, temporaryLake } from "../../../lake/temporary-lake.js";
-import { makeUnremovable } from "../../../lease/unremovable-records.js";
 import { columnsOf } from "../../../wire/any-kline-columns.js";
 
 /** A run on an empty lake, which is not part of a pipeline. */
@@ -87,13 +84,6 @@ async function oneBar() {
   return { value: { response }, requestId: "000001", source: "run/000001", entry: ENTRY };
 }
 
-/** A lease that cannot be released. */
-function stuckLease() {
-  const error = new Error("the lease cannot be released");
-  const lease: Lease = { retain: () => lease, release: () => Promise.reject(error) };
-  return { lease, error };
-}
-
 test("a group of responses may have any number of broken bars", async () => {
   const { lake, run } = await bareRun();
   const bars = Array.from({ length: 130_000 }, (_, i) => ({
@@ -107,33 +97,29 @@ test("a group of responses may have any number of broken bars", async () => {
   await closeRun(run);
 });
 
-test("a response that cannot be stored, and whose lease cannot be released: both errors are known", async () => {
+test("a response that cannot be stored is an error that names the place", async () => {
   const { lake, run } = await bareRun();
-  const { lease, error } = stuckLease();
   mkdirSync(lake.location, { recursive: true });
   writeFileSync(join(lake.location, "spool"), "a file where a folder should be");
-  const taken = await new LandingBars(run, BARS_1M).take(await oneBar(), lease).catch((one: unknown) => one);
+  const taken = await new LandingBars(run, BARS_1M).take(await oneBar()).catch((one: unknown) => one);
   expect(taken).toMatchObject({
     name: "LakeError",
     message: expect.stringContaining("/spool could not be written"),
   });
-  expect(laterErrors(taken)).toEqual([error]);
   rmSync(join(lake.location, "spool"));
   await closeRun(run);
 });
 
-test("a group that cannot be landed, and whose leases cannot be released: both errors are known", async () => {
+test("a group that cannot be landed is an error, also of what follows", async () => {
   const { lake, run } = await bareRun();
-  const { lease, error } = stuckLease();
   const landing = new LandingBars(run, BARS_1M);
-  await landing.take(await oneBar(), lease);
+  await landing.take(await oneBar());
   writeFileSync(join(lake.location, BARS_1M.name), "a file where a table should be");
   const ended = await landing.finish().catch((one: unknown) => one);
   expect(ended).toMatchObject({
     name: "LakeError",
     message: expect.stringContaining(BARS_1M.name),
   });
-  expect(laterErrors(ended)).toEqual([error]);
   // What is taken later is not landed, and its error is the same.
   await expect(landing.finish()).rejects.toBe(ended);
   await closeRun(run);
@@ -253,15 +239,4 @@ test("the bars of a group land while the ledger gets the group before; no more t
   expect(await recorded()).toBe(2 * SHARED_GROUP_RESPONSES);
   expect(await run.responses.ids()).toEqual([]);
   await closeRun(run);
-});
-
-test("a run whose spool and leases cannot be given up: both errors are known", async () => {
-  const { lake, run } = await bareRun();
-  const { requestId } = await oneBar();
-  await run.responses.store(requestId, {});
-  await run.leases.take({ dataset: "bars_1m", symbols: ["600519.SH"] });
-  for (const folder of ["spool/run", "leases"]) makeUnremovable(join(lake.location, folder));
-  const error = await closeRun(run).catch((one: unknown) => one);
-  expect(error).toMatchObject({ path: join(lake.location, "spool/run/owner.json") });
-  expect(laterErrors(error)).toMatchObject([{ path: expect.stringContaining("leases") }]);
 });

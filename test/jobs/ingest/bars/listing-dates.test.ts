@@ -45,31 +45,19 @@ function listedOn(
 
 const DATES = (table: string) => `SELECT count(DISTINCT trade_date)::INT AS days FROM ${table}`;
 
-test("bars before a listing date that is wrong are requested, minutes as well as days", async () => {
-  const { run, lake } = await scriptedMarket(listedOn("2024-01-11"), NOW);
+test.each([
+  ["", "2023-10-01", 10_000],
+  [", where a first run asked for later days only", "2024-01-15", 10_000],
+  [", where a response with earlier bars was cut", "2023-10-01", 30],
+])("bars before a listing date that is wrong are requested%s", async (_, first, cap) => {
+  const { run, lake } = await scriptedMarket(listedOn("2024-01-11", DAYS, cap), NOW);
   await run(REFERENCE);
-  expect(await run(DAILY)).toMatchObject({ status: "complete" });
-  expect(await queryLake(lake, DATES("bars_1d"))).toEqual([{ days: DAYS.length }]);
-  expect(await run(MINUTE)).toMatchObject({ status: "complete" });
-  expect(await queryLake(lake, DATES("bars_1m"))).toEqual([{ days: DAYS.length }]);
-});
-
-test("so they are where a first run asked for later days only", async () => {
-  const { run, lake } = await scriptedMarket(listedOn("2024-01-11"), NOW);
-  await run(REFERENCE);
-  await run(DAILY, { from: "2024-01-15" });
+  await run(DAILY, { from: first });
   expect(await run(DAILY)).toMatchObject({ status: "complete" });
   expect(await queryLake(lake, DATES("bars_1d"))).toEqual([{ days: DAYS.length }]);
 });
 
-test("so they are where a response with earlier bars was cut", async () => {
-  const { run, lake } = await scriptedMarket(listedOn("2024-01-11", DAYS, 30), NOW);
-  await run(REFERENCE);
-  expect(await run(DAILY)).toMatchObject({ status: "complete" });
-  expect(await queryLake(lake, DATES("bars_1d"))).toEqual([{ days: DAYS.length }]);
-});
-
-test("so they are where the lake has bars before it, and the range is extended to an earlier time", async () => {
+test("so they are, days and minutes, where the lake has bars before it, and the range is extended to an earlier time", async () => {
   const { run, lake } = await scriptedMarket(listedOn("2024-01-11"), NOW);
   await run(REFERENCE);
   await run(DAILY, { from: "2024-01-08" });

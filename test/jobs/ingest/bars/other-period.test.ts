@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { DAY_MS, MINUTE_MS } from "../../../../src/core/time.js";
 import type { PipelineDefinition } from "../../../../src/jobs/pipeline/definition.js";
 import { SESSION_HOURS } from "../../../../src/market/sessions.js";
+import { symbolsOfOtherPeriod } from "../../../../src/plan/absence/other-period.js";
 import { json, type Script } from "../../../faults/service/scripted-service.js";
 import { queryLake } from "../../../lake/temporary-lake.js";
 import { type BarTimes, minutes, newestBars, weekdays } from "../../minute-market.js";
@@ -48,14 +49,31 @@ const months = lastSessions(YEARS, (day) => dateOf(day).slice(0, 7));
 
 const countOf = (table: string) => `SELECT count(*)::INT AS bars FROM ${table}`;
 
+/** The symbols of another period in a response with the same times for each symbol. */
+function found(times: readonly number[], period: "1d" | "1m", symbols = SYMBOLS): string[] {
+  const all = symbols.flatMap(() => times);
+  const spans = symbols.map((symbol, n) => ({
+    symbol,
+    start: n * times.length,
+    end: (n + 1) * times.length,
+  }));
+  const words = new Uint32Array(BigInt64Array.from(all, BigInt).buffer);
+  return [...symbolsOfOtherPeriod(spans, words, { region: "CN", period, isAggregated: false })];
+}
+
 test.each([
-  ["5 minutes", MINUTE, barsOf(5), minutes(DAYS)],
+  ["5 minutes", "1m", barsOf(5)],
+  ["60 minutes", "1m", barsOf(60)],
+  ["days as minutes", "1m", DAYS],
+  ["months", "1d", months],
+  ["minutes as days", "1d", minutes(YEARS.slice(-30)).slice(-3601)],
+] as const)("bars of another period are recognised: %s", (_, period, times) => {
+  expect(found(times, period)).toEqual(SYMBOLS);
+});
+
+test.each([
   ["15 minutes", MINUTE, barsOf(15), minutes(DAYS)],
-  ["60 minutes", MINUTE, barsOf(60), minutes(DAYS)],
-  ["days as minutes", MINUTE, DAYS, minutes(DAYS)],
   ["weeks", DAILY, weeks, YEARS],
-  ["months", DAILY, months, YEARS],
-  ["minutes as days", DAILY, minutes(YEARS.slice(-30)).slice(-3601), YEARS],
 ] as const)(
   "bars of another period, %s, never land, and the next run lands those that were requested",
   async (_, pipeline, wrong, right) => {
@@ -96,16 +114,6 @@ test("one night of another period after many good ones: the run is partial, alth
   expect(await queryLake(lake, countOf("bars_1m"))).toEqual([{ bars: 6 * 240 * SYMBOLS.length }]);
 });
 
-test("a response of weeks is refused for symbols with few of them, too", async () => {
-  const young = weeks.slice(-4);
-  const { run, lake } = await scriptedMarket(
-    giving({ ...marketOf(weeks, SYMBOLS.slice(1)), [SYMBOLS[0] as string]: young }),
-    NOW,
-  );
-  expect(await run(DAILY, { symbols: SYMBOLS })).toMatchObject({ status: "partial", rows: 0 });
-  expect(await queryLake(lake, countOf("bars_1d"))).toEqual([{ bars: 0 }]);
-});
-
 /** Times of which each is one of some distances after the last, in turn. */
 function apart(start: number, distances: readonly number[], length: number): number[] {
   let at = start;
@@ -117,18 +125,18 @@ const open = (day: number): number => day + 9.5 * 60 * MINUTE_MS;
 test.each([
   [
     "minutes with 1, 3 and 7 between them",
-    MINUTE,
+    "1m",
     apart(open(DAYS[3] as number), [MINUTE_MS, 3 * MINUTE_MS, 7 * MINUTE_MS], 20),
   ],
   [
     "minutes with 5 between nearly all of them",
-    MINUTE,
+    "1m",
     [...apart(open(DAYS[3] as number), [5 * MINUTE_MS], 20), open(DAYS[3] as number) + 101 * MINUTE_MS],
   ],
-  ["the auctions of each day alone", MINUTE, DAYS.flatMap((day) => [open(day), day + 15 * 60 * MINUTE_MS])],
+  ["the auctions of each day alone", "1m", DAYS.flatMap((day) => [open(day), day + 15 * 60 * MINUTE_MS])],
   [
     "few days, with one gap of three days",
-    DAILY,
+    "1d",
     apart(
       YEARS[0] as number,
       [7, 7, 14, 3, 11, 7, 7, 14, 28, 7, 7, 7].map((days) => days * DAY_MS),
@@ -137,20 +145,13 @@ test.each([
   ],
   [
     "few days, with one gap of a day",
-    DAILY,
+    "1d",
     apart(
       YEARS[0] as number,
       [...Array<number>(40).fill(7), 1].map((days) => days * DAY_MS),
       41,
     ),
   ],
-] as const)("a symbol that seldom trades has %s: its bars land", async (_, pipeline, times) => {
-  const { run, lake } = await scriptedMarket(giving({ "600519.SH": times }), NOW);
-  expect(await run(pipeline, { symbols: ["600519.SH"] })).toMatchObject({
-    status: "complete",
-    rows: times.length,
-    rejected: [],
-  });
-  const table = pipeline === DAILY ? "bars_1d" : "bars_1m";
-  expect(await queryLake(lake, countOf(table))).toEqual([{ bars: times.length }]);
+] as const)("a symbol that seldom trades has %s: they are of the requested period", (_, period, times) => {
+  expect(found(times, period, ["600519.SH"])).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { QuotaState } from "../../../../src/client/key/quota-gate.js";
 import { type Progress, RunProgress } from "../../../../src/jobs/run/report/run-progress.js";
+import type { QuotaState } from "../../../../src/plan/quota/rate.js";
 
 const QUOTA: QuotaState = {
   limit: 30,

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { asyncBufferFromFile, parquetReadObjects } from "hyparquet";
 import { compressors } from "hyparquet-compressors";
@@ -129,28 +129,6 @@ test.each([
     expect(await read(session, sums, file)).toEqual([{ type: "DOUBLE", sum: 10.5 * (ROWS - 1) + 7 }]);
   },
 );
-
-test("row groups say where their bytes are: one after the other, without gaps", async () => {
-  const session = await openSession();
-  const file = join(temporaryFolder(), "file.parquet");
-  await addRunColumns(await valuesFile(session, [1, 0, 2, 3, 4]), file, await columnsOf(session));
-  const chunks = await session.json<{ start: number; bytes: number; group: number; total: number }>(
-    `SELECT least(data_page_offset, coalesce(dictionary_page_offset, data_page_offset))::DOUBLE AS start,
-       total_compressed_size::DOUBLE AS bytes, row_group_id::DOUBLE AS "group",
-       row_group_compressed_bytes::DOUBLE AS total
-     FROM parquet_metadata(${literal(file)}) ORDER BY start`,
-  );
-  let at = 4;
-  for (const chunk of chunks) {
-    expect(chunk.start).toBe(at);
-    at += chunk.bytes;
-  }
-  expect(chunks).toHaveLength(NAMES.length * 5);
-  expect(at).toBeLessThan(statSync(file).size);
-  const totals = new Map(chunks.map(({ group, total }) => [group, total]));
-  expect([...totals.keys()]).toEqual([0, 1, 2, 3, 4]);
-  expect([...totals.values()].reduce((sum, total) => sum + total, 0)).toBe(at - 4);
-});
 
 test.each([1, 2, 3, 255, 256, 257, 65_535, 65_536, 65_537])(
   "a column of %d values is read as it was",

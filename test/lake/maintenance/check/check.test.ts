@@ -24,7 +24,6 @@ import type { Action, AddFile } from "../../../../src/lake/log/delta-actions.js"
 import { addActionOf } from "../../../../src/lake/log/snapshot.js";
 import { checkTable } from "../../../../src/lake/maintenance/check/check-table.js";
 import type { Finding } from "../../../../src/lake/maintenance/check/finding.js";
-import { optimize } from "../../../../src/lake/maintenance/optimize.js";
 import { BARS_1D } from "../../../../src/schema/bars.js";
 import { REQUESTS } from "../../../../src/schema/runs.js";
 import { land, openSession, T0, temporaryLake } from "../../temporary-lake.js";
@@ -105,24 +104,6 @@ async function addForeign(
 
 /** Rows that no other file has. */
 const OTHER = "SELECT * REPLACE (replace(symbol, '60', '61') AS symbol)";
-
-test("a sound table has no findings, with older versions, appended files, several symbols and after a compaction", async () => {
-  const { lake, session } = await threeVersions();
-  await land(session, lake, BARS_1D, [{ at: day(4) }, { at: day(4), symbol: "AAPL.US" }], { now: T0 + 3000 });
-  expect(await checkTable(lake, BARS_1D, { deep: true })).toMatchObject({
-    version: 3,
-    files: 3,
-    rows: 4,
-    findings: [],
-  });
-  await optimize(session, lake, BARS_1D, { runId: "test" });
-  expect(await checkTable(lake, BARS_1D, { deep: true })).toMatchObject({
-    version: 5,
-    files: 2,
-    rows: 4,
-    findings: [],
-  });
-});
 
 test("a table without a folder, and a lake without one, have no findings", async () => {
   const lake = temporaryLake();

@@ -9,7 +9,6 @@ import type { Session } from "../../../../src/db/session/session.js";
 import { Lake } from "../../../../src/lake/lake.js";
 import { landStatements } from "../../../../src/lake/land/land-statements.js";
 import { Rejects } from "../../../../src/lake/land/rejects.js";
-import { unlanded } from "../../../../src/lake/land/upsert.js";
 import { commit, fenceOff } from "../../../../src/lake/log/commit.js";
 import type { Txn } from "../../../../src/lake/log/delta-actions.js";
 import { readHistory } from "../../../../src/lake/log/history.js";
@@ -109,30 +108,6 @@ test("a restore can be undone, and names what it undoes; what is undone already 
   expect(await closes(lake)).toEqual([11, 12]);
   expect(await undone(version(0), T0 + 7000)).toEqual([4, 2, 1]);
   expect(await undone(EMPTY, T0 + 8000)).toEqual([5, 0]);
-});
-
-test("a time means the version that --as-of reads; before the first one the table is empty", async () => {
-  const lake = await threeVersions();
-  expect(await restore(lake, { kind: "time", asOf: T0 + 1999 })).toMatchObject({ to: 1, version: 3 });
-  expect(await restore(lake, { kind: "time", asOf: T0 + 1999 })).toMatchObject({ version: undefined });
-  expect(await restore(lake, { kind: "time", asOf: T0 - 1 })).toMatchObject({ to: undefined, version: 4 });
-});
-
-test("an undone response lands again, one of the restored version does not, and after another restore it has landed", async () => {
-  const [lake, session] = [await threeVersions(), await openSession()];
-  const open = async (): Promise<string[]> =>
-    unlanded(await new Lake(lake.location).snapshot(BARS_1D), ["r0", "r1", "r2"]);
-  await restore(lake, version(0), T0 + 5000);
-  expect(await open()).toEqual(["r1", "r2"]);
-  const again = { now: T0 + 6000, responses: ["r1"] };
-  expect(await land(session, lake, BARS_1D, [{ at: DAY_2, close: 11 }], again)).toMatchObject({
-    inserted: 1,
-  });
-  expect(await open()).toEqual(["r2"]);
-  await restore(lake, version(2), T0 + 7000);
-  expect(await open()).toEqual([]);
-  await restore(lake, EMPTY, T0 + 8000);
-  expect(await open()).toEqual(["r0", "r1", "r2"]);
 });
 
 test("jobs go on from where they were then, and a fence remains", async () => {

@@ -1,21 +1,12 @@
 import { connect } from "node:net";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { INSTRUMENTS } from "../../../../src/schema/reference.js";
-import { KEY, landReference, newLake, type Served, serve } from "../../served-lake.js";
+import { KEY, landReference, listed, serveForFile } from "../../served-lake.js";
 
 const KLINES = "/v1/klines/batch?symbols=600000.SH";
 
-const { lake, remove } = newLake();
-let served: Served;
-beforeAll(async () => {
-  await landReference(lake, INSTRUMENTS, [
-    { symbol: "600000.SH", code: "600000", exchange: "SH", region: "CN", type: "stock" },
-  ]);
-  served = await serve(lake);
-});
-afterAll(async () => {
-  await served.service.close();
-  remove();
+const served = serveForFile(async (lake) => {
+  await landReference(lake, INSTRUMENTS, [listed("600000.SH")]);
 });
 
 /** Sends bytes as they are, and gives what comes back until the connection ends, or is reset as not all was read. */

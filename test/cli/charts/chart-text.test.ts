@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { BrailleCanvas } from "../../../src/cli/notebook/chart-text.js";
+import { BrailleCanvas } from "../../../src/cli/charts/chart-text.js";
 import { notebookCellText } from "../../../src/cli/notebook/show-notebook.js";
 import { runText } from "../../notebook/run-cells.js";
 
@@ -71,6 +71,14 @@ describe("for a terminal", () => {
       "-- %% chart heatmap x=m y=y color=v\nSELECT 'm' || lpad(i::VARCHAR, 2, '0') AS m, 2026 AS y, i AS v FROM range(20) t(i)",
     );
     expect(text).toMatch(/m19\n2026 .*19\nthe last \d+ of 20 columns/);
+  });
+
+  test("series over texts share the places of the texts", async () => {
+    const drawn = await shown(
+      "-- %% chart line x=m y=v color=g\nSELECT * FROM (VALUES ('a', 'b1', 1), ('b', 'b1', 2), ('a', 'b2', 1), ('b', 'b2', 2)) t(m, g, v)",
+    );
+    const alone = await shown("-- %% chart line x=m y=v\nSELECT * FROM (VALUES ('a', 1), ('b', 2)) t(m, v)");
+    expect(drawn.split("\n").slice(1)).toEqual(alone.split("\n"));
   });
 
   test("series have a legend; candles and a scatter are drawn", async () => {

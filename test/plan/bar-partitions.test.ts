@@ -4,21 +4,28 @@ import { DAY_MS } from "../../src/core/time.js";
 import { REGIONS, type Region } from "../../src/market/regions.js";
 import { regionOf } from "../../src/market/symbol.js";
 import { calendarSpans } from "../../src/market/trading-calendar.js";
-import { type CutBars, type CutRules, cutBars } from "../../src/plan/cut-bars.js";
+import { type BarsPlan, partitionBars } from "../../src/plan/bar-partitions.js";
 import type { BarSegment } from "../../src/wire/bar-segment.js";
 import { DOUBLE_COLUMNS, type DoubleColumn, type KlineColumns } from "../../src/wire/kline-columns.js";
 
 const START = Date.UTC(2025, 0, 20, 7, 30);
-const ZONES = (region: Region) => calendarSpans(REGIONS[region].zone, "month");
-const RULES: CutRules = {
-  isMinute: true,
-  periodOf: { CN: ZONES("CN"), HK: ZONES("HK"), US: ZONES("US") },
+const MONTHS = (region: Region) => calendarSpans(REGIONS[region].zone, "month");
+const RULES = {
+  unit: "month",
   finalEnd: { CN: START + 30 * DAY_MS, HK: START, US: START + 100 * DAY_MS },
   possibleEnd: { CN: START + 150 * DAY_MS, HK: START + 1e6 * DAY_MS, US: START + 60 * DAY_MS },
-};
+} as const;
 
 /** A bar, by what is wrong with it. */
 type Flaw = "none" | "idle" | "null open" | "infinite" | "crossed" | "negative";
+const RULE_OF: Readonly<Record<Flaw, string | undefined>> = {
+  none: undefined,
+  idle: "no_trade",
+  "null open": "null_in_required",
+  infinite: "out_of_range",
+  crossed: "high_below_low",
+  negative: "out_of_range",
+};
 interface Bar {
   readonly days: number;
   readonly flaw: Flaw;
@@ -60,10 +67,8 @@ function columnsOf(bySymbol: readonly (readonly Bar[])[]): KlineColumns {
   };
 }
 
-function cut(columns: KlineColumns): CutBars {
-  const into: CutBars = { placed: [], broken: [], idle: [] };
-  cutBars({ columns, source: "test" }, RULES, into);
-  return into;
+function split(columns: KlineColumns): BarsPlan {
+  return partitionBars([{ columns, source: "test" }], RULES);
 }
 
 const rowsOf = ({ start, end }: BarSegment): number[] =>
@@ -78,43 +83,47 @@ const bar = fc.record({
 });
 const filteredBars = fc.tuple(...SYMBOLS.map(() => fc.array(bar, { maxLength: 12 })));
 
-test("every bar is placed or broken, once, with its own month and finality", () => {
+test("every bar is in one partition or rejected by its first broken rule, once, with its own month and finality", () => {
   fc.assert(
     fc.property(filteredBars, (bySymbol) => {
       const columns = columnsOf(bySymbol);
-      const flaws = bySymbol
+      const rules = bySymbol
         .flatMap((list, index) => list.map(({ flaw }) => ({ flaw, symbol: SYMBOLS[index] as string })))
         .map(({ flaw, symbol }, row) => {
           const region = regionOf(symbol);
-          if (region === undefined) return "unknown";
-          return Number(columns.timestamp[row]) < RULES.possibleEnd[region] ? flaw : "future";
+          if (region === undefined) return "unknown_exchange";
+          return Number(columns.timestamp[row]) < RULES.possibleEnd[region] ? RULE_OF[flaw] : "out_of_range";
         });
-      const { placed, broken, idle } = cut(columns);
-      const whole = flaws.flatMap((flaw, row) => (flaw === "none" ? [row] : []));
-      expect(placed.flatMap(rowsOf)).toEqual(whole);
-      expect(broken.flatMap(rowsOf).sort((a, b) => a - b)).toEqual(
-        flaws.flatMap((flaw, row) => (flaw === "none" || flaw === "idle" ? [] : [row])),
+      const { partitions, rejected } = split(columns);
+      const found = rejected.flatMap((segment) => rowsOf(segment).map((row) => [row, segment.rule] as const));
+      expect(found.toSorted(([a], [b]) => a - b)).toEqual(
+        rules.flatMap((rule, row) => (rule === undefined ? [] : [[row, rule]])),
       );
-      expect(idle.flatMap(rowsOf)).toEqual(flaws.flatMap((flaw, row) => (flaw === "idle" ? [row] : [])));
-      for (const segment of placed) {
-        const { symbol, region, period, isFinal } = segment;
-        for (const row of rowsOf(segment)) {
-          const at = Number(columns.timestamp[row]);
-          expect(symbol).toBe(SYMBOLS[columns.symbolIndex[row] as number]);
-          expect(RULES.periodOf[region](at)).toEqual(period);
-          expect(at < RULES.finalEnd[region]).toBe(isFinal);
+      const placed = partitions.flatMap(({ segments }) => segments.flatMap(rowsOf));
+      expect(placed.toSorted((a, b) => a - b)).toEqual(
+        rules.flatMap((rule, row) => (rule === undefined ? [row] : [])),
+      );
+      for (const { region, period, segments } of partitions)
+        for (const segment of segments) {
+          const { symbol, isFinal } = segment;
+          expect(segment.region).toBe(region);
+          for (const row of rowsOf(segment)) {
+            const at = Number(columns.timestamp[row]);
+            expect(symbol).toBe(SYMBOLS[columns.symbolIndex[row] as number]);
+            expect(MONTHS(region)(at)).toEqual(period);
+            expect(at < RULES.finalEnd[region]).toBe(isFinal);
+          }
         }
-      }
     }),
   );
 });
 
 test("adjacent bars that belong together are one segment", () => {
-  const { placed, broken } = cut(
+  const { partitions, rejected } = split(
     columnsOf([Array.from({ length: 4 }, () => ({ days: 1, flaw: "none" as const })), [], [], []]),
   );
-  expect(broken).toEqual([]);
-  expect(placed.map(rowsOf)).toEqual([[0, 1, 2, 3]]);
+  expect(rejected).toEqual([]);
+  expect(partitions.flatMap(({ segments }) => segments.map(rowsOf))).toEqual([[0, 1, 2, 3]]);
 });
 
 test("what breaks a rule in every bar of many is found without searching all of them each time", () => {
@@ -137,7 +146,7 @@ test("what breaks a rule in every bar of many is found without searching all of 
       ]),
     ) as KlineColumns["doubles"],
   };
-  expect(cut(many).broken).toHaveLength(rows);
+  expect(split(many).rejected).toHaveLength(rows);
 });
 
 test("bars that do not ascend are refused with the symbol and the row", () => {
@@ -151,7 +160,7 @@ test("bars that do not ascend are refused with the symbol and the row", () => {
     [],
   ]);
   columns.timestamp[1] = columns.timestamp[0] as bigint;
-  expect(() => cut(columns)).toThrow("bars of 600000.SH: do not ascend in time at row 1");
+  expect(() => split(columns)).toThrow("bars of 600000.SH: do not ascend in time at row 1");
 });
 
 test.each([
@@ -163,18 +172,21 @@ test.each([
   const sound = { days: 1, flaw: "none" } as const;
   const columns = columnsOf([[sound, sound], [], [], []]);
   columns.timestamp.set([first, second]);
-  expect(cut(columns).broken).toEqual([]);
+  expect(split(columns).rejected).toEqual([]);
   columns.timestamp.set([second, first]);
-  expect(() => cut(columns)).toThrow("do not ascend in time at row 1");
+  expect(() => split(columns)).toThrow("do not ascend in time at row 1");
 });
 
 test("minutes of exchanges whose sessions are not known do not land, and their days do", () => {
   const columns = { ...columnsOf([[{ days: 1, flaw: "none" }]]), symbols: ["rb2405.SHF"] };
-  const cutAs = (isMinute: boolean): CutBars => {
-    const into: CutBars = { placed: [], broken: [], idle: [] };
-    cutBars({ columns, source: "test" }, { ...RULES, isMinute }, into);
-    return into;
-  };
-  expect(cutAs(true)).toMatchObject({ placed: [], broken: [{ symbol: "rb2405.SHF" }] });
-  expect(cutAs(false)).toMatchObject({ placed: [{ symbol: "rb2405.SHF" }], broken: [] });
+  const splitInto = (unit: "month" | "year") =>
+    partitionBars([{ columns, source: "test" }], { ...RULES, unit });
+  expect(splitInto("month")).toMatchObject({
+    partitions: [],
+    rejected: [{ symbol: "rb2405.SHF", rule: "unknown_sessions" }],
+  });
+  expect(splitInto("year")).toMatchObject({
+    partitions: [{ segments: [{ symbol: "rb2405.SHF" }] }],
+    rejected: [],
+  });
 });

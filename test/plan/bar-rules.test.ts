@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { isPresent } from "../../../src/core/bits.js";
-import { soundBars } from "../../../src/plan/absence/sound-bars.js";
-import { decodeKlines } from "../../../src/wire/decode/decode-klines.js";
-import type { DoubleColumn } from "../../../src/wire/kline-columns.js";
+import { isPresent } from "../../src/core/bits.js";
+import { soundBars } from "../../src/plan/bar-rules.js";
+import { decodeKlines } from "../../src/wire/decode/decode-klines.js";
+import type { DoubleColumn } from "../../src/wire/kline-columns.js";
 
 const DAY = 86_400_000;
 const START = Date.parse("2026-11-01T16:00:00Z");
