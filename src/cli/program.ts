@@ -2,8 +2,7 @@ import { Command, CommanderError } from "commander";
 import { BarlakeError, QueryError, UsageError } from "../core/errors.js";
 import { VERSION } from "../core/version.js";
 import { TrinoQueryError } from "../trino/trino-client.js";
-import type { Cli } from "./cli.js";
-import { EXIT, endAtOnce } from "./cli.js";
+import { type Cli, EXIT, endAtOnce } from "./cli.js";
 import { errorText, StatementError, systemFaultOf } from "./error-text.js";
 import { loadSettings } from "./load-settings.js";
 

@@ -1,12 +1,16 @@
 import type { Clock } from "../core/time.js";
-import type { Credentials } from "./access/credential-source.js";
-import { credentialSource } from "./access/credential-source.js";
+import { type Credentials, credentialSource } from "./access/credential-source.js";
 import type { Environment } from "./access/profile-files.js";
 import { findEndpoint, type StoreEndpoint } from "./access/store-endpoint.js";
 import { type ListPage, parseListPage } from "./http/list-page.js";
 import { isMissing } from "./http/store-error.js";
-import type { TransportOptions } from "./http/store-transport.js";
-import { expectNothing, readWhole, type StoreTransport, storeTransport } from "./http/store-transport.js";
+import {
+  expectNothing,
+  readWhole,
+  type StoreTransport,
+  storeTransport,
+  type TransportOptions,
+} from "./http/store-transport.js";
 import {
   bytesBody,
   createFromFile,

@@ -1,8 +1,13 @@
 import { TransportError } from "../core/errors.js";
 import { wholeSeconds } from "./http/list-page.js";
 import { ObjectStoreError } from "./http/store-error.js";
-import type { StoreTransport } from "./http/store-transport.js";
-import { countedPieces, expectNothing, readWhole, type StoreResponse } from "./http/store-transport.js";
+import {
+  countedPieces,
+  expectNothing,
+  readWhole,
+  type StoreResponse,
+  type StoreTransport,
+} from "./http/store-transport.js";
 
 /** Facts that a store has about an object, in addition to its content. */
 export interface ObjectFacts {

@@ -3,8 +3,7 @@ import { subtractRanges, type TimeRange } from "../core/time.js";
 import type { LandedPeriod } from "../market/period.js";
 import type { Region } from "../market/regions.js";
 import { SESSION_HOURS } from "../market/sessions.js";
-import type { TradingCalendar } from "../market/trading-calendar.js";
-import { daysOverlapped, type TradingDays } from "../market/trading-calendar.js";
+import { daysOverlapped, type TradingCalendar, type TradingDays } from "../market/trading-calendar.js";
 import { LIMITS } from "../wire/endpoints.js";
 
 /** One request for K-lines: symbols of one region, and one window. */

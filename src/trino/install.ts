@@ -1,7 +1,6 @@
 import { UsageError } from "../core/errors.js";
 import { ident, literal } from "../db/quote.js";
-import type { TrinoClient } from "./trino-client.js";
-import { TrinoQueryError } from "./trino-client.js";
+import { type TrinoClient, TrinoQueryError } from "./trino-client.js";
 import { type TrinoView, trinoViews } from "./trino-views.js";
 
 /** A lake's table as it should be registered in Trino. */

@@ -19,8 +19,12 @@ import { objectLeases } from "../../src/lease/object-leases.js";
 import { thisProcess } from "../../src/lease/owner.js";
 import { countRequests } from "../../src/object-store/http/store-transport.js";
 import { openObjectStore } from "../../src/object-store/object-store.js";
-import type { WriteAbility } from "../../src/object-store/store-place.js";
-import { openStorePlace, type StorePlace, storePlace } from "../../src/object-store/store-place.js";
+import {
+  openStorePlace,
+  type StorePlace,
+  storePlace,
+  type WriteAbility,
+} from "../../src/object-store/store-place.js";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
 import { once } from "../once.js";

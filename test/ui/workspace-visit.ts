@@ -1,5 +1,4 @@
-import type { IncomingHttpHeaders } from "node:http";
-import { request } from "node:http";
+import { type IncomingHttpHeaders, request } from "node:http";
 
 /** A reply as it came over the socket. */
 export interface Reply {

@@ -9,8 +9,7 @@ import { folderOf, listDatasets, movedAway, recoverFolder } from "../../dataset/
 import { isSound, verifyDataset } from "../../dataset/store/verify-dataset.js";
 import type { Lake } from "../../lake/lake.js";
 import { isObjectUrl } from "../../object-store/object-address.js";
-import type { Cli } from "../cli.js";
-import { EXIT } from "../cli.js";
+import { type Cli, EXIT } from "../cli.js";
 import {
   type CommonOptions,
   jsonOption,

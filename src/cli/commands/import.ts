@@ -15,8 +15,7 @@ import {
 } from "../../jobs/import/run-import.js";
 import { newRunId } from "../../jobs/run/run-pipeline.js";
 import { Lake } from "../../lake/lake.js";
-import type { Cli } from "../cli.js";
-import { exitOfImport } from "../cli.js";
+import { type Cli, exitOfImport } from "../cli.js";
 import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../options/lake-option.js";
 import { progressView } from "../progress.js";
 import { importText } from "../reports/import-text.js";

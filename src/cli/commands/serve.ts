@@ -12,8 +12,7 @@ import { PermitQuota } from "../../serve/keys/count/permit-quota.js";
 import { type KeyRing, plainKeys, ringOf, StoredKeys } from "../../serve/keys/key-ring.js";
 import { parseReplayTime, REPLAY_PATH, type Replay, replayRange } from "../../serve/replay/add-replay.js";
 import { instantText, MAX_SPEED, ReplayClock } from "../../serve/replay/replay-clock.js";
-import type { Cli } from "../cli.js";
-import { EXIT } from "../cli.js";
+import { type Cli, EXIT } from "../cli.js";
 import { type KeysLocation, keysAt, keysOption } from "../options/keys-option.js";
 import { type CommonOptions, lakeOption, openExistingLake, reportMovedLake } from "../options/lake-option.js";
 import {

@@ -9,8 +9,7 @@ import {
   type TrinoStatus,
   trinoStatus,
 } from "../../trino/install.js";
-import type { Cli } from "../cli.js";
-import { EXIT } from "../cli.js";
+import { type Cli, EXIT } from "../cli.js";
 import {
   type CommonOptions,
   jsonOption,

@@ -5,11 +5,9 @@ import type { QueryEngine } from "../../db/query-engine.js";
 import { allStatements } from "../../db/sql-tokens.js";
 import { StatementError } from "../error-text.js";
 import { resultTable, type TableMode } from "../results/result-table.js";
-import type { ResultFormat } from "../results/write-result.js";
-import { replaceFile, writeResult } from "../results/write-result.js";
+import { type ResultFormat, replaceFile, writeResult } from "../results/write-result.js";
 import { count, duration, paint, plural, size, terminalWidth } from "../text.js";
-import type { SqlPlace } from "./sql-place.js";
-import { readFirstRows } from "./sql-place.js";
+import { readFirstRows, type SqlPlace } from "./sql-place.js";
 
 /** How the results of statements are shown or written. */
 interface StatementsOptions {

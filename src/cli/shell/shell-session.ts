@@ -9,8 +9,7 @@ import { type ChartWish, chartOfResult } from "../charts/chart-of-result.js";
 import { resultTable, type TableMode } from "../results/result-table.js";
 import { formatOfFile, type ResultFormat, writeResult } from "../results/write-result.js";
 import { count, duration, paint, plural, terminalWidth } from "../text.js";
-import type { SqlPlace } from "./sql-place.js";
-import { readFirstRows } from "./sql-place.js";
+import { readFirstRows, type SqlPlace } from "./sql-place.js";
 
 /** How a shell shows results; commands change it. */
 export interface ShellSettings {

@@ -4,8 +4,7 @@ import type { Session } from "../../db/session/session.js";
 import type { ExRuleOf } from "../../market/ex-rule.js";
 import type { PanelSymbol } from "../panel/block.js";
 import { backwardFactors, type FactorState, factorsOf, firstFactors } from "./adjust-days.js";
-import type { SymbolRange } from "./cells.js";
-import { symbolIndexes } from "./cells.js";
+import { type SymbolRange, symbolIndexes } from "./cells.js";
 
 /** Rows that DuckDB returns at a time. */
 export const VECTOR_ROWS = 2048;

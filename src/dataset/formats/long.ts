@@ -7,8 +7,7 @@ import type { Block, Labels } from "../panel/block.js";
 import { blockScans } from "../panel/block-scan.js";
 import { PanelSpool, panelBatches, type Slice } from "../panel/panel-batches.js";
 import { copyRows, parquetSessions } from "../store/copy-rows.js";
-import type { DatasetWriter, WriterPlace } from "./dataset-writer.js";
-import { sideBySide } from "./dataset-writer.js";
+import { type DatasetWriter, sideBySide, type WriterPlace } from "./dataset-writer.js";
 
 /** Files that are written concurrently: one of them often waits for rows, which the main thread hands over. */
 const CONCURRENCY = 3;

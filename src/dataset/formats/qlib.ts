@@ -3,8 +3,7 @@ import { MINUTE_MS } from "../../core/time.js";
 import type { Block, FieldCells, Labels, PanelShape, PanelSymbol } from "../panel/block.js";
 import type { FloatFiles } from "../store/file-thread.js";
 import { labelTexts } from "./csv-profile.js";
-import type { DatasetWriter, WriterPlace } from "./dataset-writer.js";
-import { refuseEqualNames } from "./dataset-writer.js";
+import { type DatasetWriter, refuseEqualNames, type WriterPlace } from "./dataset-writer.js";
 import { qlibFolder, qlibInstrument, statementWriter } from "./qlib-statements.js";
 
 /** A range of labels, both ends inclusive. */

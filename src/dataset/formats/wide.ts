@@ -8,8 +8,7 @@ import { UsageError } from "../../core/errors.js";
 import { literal } from "../../db/quote.js";
 import { PanelSpool, type Slice, slicesOf } from "../panel/panel-batches.js";
 import { parquetOptions } from "../store/copy-rows.js";
-import type { DatasetWriter, WriterPlace } from "./dataset-writer.js";
-import { sideBySide } from "./dataset-writer.js";
+import { type DatasetWriter, sideBySide, type WriterPlace } from "./dataset-writer.js";
 
 /** A matrix of a dataset: its file and its cells. */
 interface Matrix {

@@ -8,8 +8,7 @@ import {
   PRICES,
   volumeOf,
 } from "./csv-profile.js";
-import type { WriterPlace } from "./dataset-writer.js";
-import { refuseEqualNames } from "./dataset-writer.js";
+import { refuseEqualNames, type WriterPlace } from "./dataset-writer.js";
 import { type EngineEvent, type EventsOf, eventsText, labelOn, readEngineEvents } from "./engine-events.js";
 
 /** Largest number in zipline's files: unsigned 32 bits; prices are in thousandths. */

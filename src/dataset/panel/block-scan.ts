@@ -5,8 +5,7 @@ import { lowerBound } from "../../core/lower-bound.js";
 import { ROW_GROUP_ROWS } from "../../lake/files/parquet/write-rows.js";
 import type { Region } from "../../market/regions.js";
 import type { Block, FieldCells, PanelShape } from "./block.js";
-import type { Slice } from "./panel-batches.js";
-import { labelTimes } from "./panel-batches.js";
+import { labelTimes, type Slice } from "./panel-batches.js";
 
 /** Most values of an `ENUM` that DuckDB stores as bytes, and as 16-bit numbers. */
 const [MOST_OF_8_BITS, MOST_OF_16_BITS] = [255, 65_535];

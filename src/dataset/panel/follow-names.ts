@@ -1,6 +1,5 @@
 import { literal, literalList } from "../../db/quote.js";
-import type { Session } from "../../db/session/session.js";
-import { TempTable } from "../../db/session/session.js";
+import { type Session, TempTable } from "../../db/session/session.js";
 import { CORPORATE_ACTIONS, EX_FACTORS } from "../../schema/actions.js";
 import { ABSENCES_1D, BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { DatasetSpec } from "../spec.js";

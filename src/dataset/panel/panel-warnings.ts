@@ -1,8 +1,7 @@
 import { dateOfEpochDay, type TradingDate } from "../../core/time.js";
 import { withExEvents } from "../../db/market/read-ex-rules.js";
 import { unvouchedCloses } from "../../db/market/unvouched-closes.js";
-import type { Session } from "../../db/session/session.js";
-import { TempTable } from "../../db/session/session.js";
+import { type Session, TempTable } from "../../db/session/session.js";
 import { basePeriod } from "../../market/period.js";
 import { type Coverage, type CoverageRange, lowestCoverage } from "./coverage.js";
 import type { LakePanel } from "./lake-panel.js";

@@ -1,7 +1,6 @@
 import { ident } from "../../db/quote.js";
 import { jsonParameter } from "../../db/session/named-values.js";
-import type { Session } from "../../db/session/session.js";
-import { TempTable } from "../../db/session/session.js";
+import { type Session, TempTable } from "../../db/session/session.js";
 import { type WithdrawReport, withdrawRows } from "../../lake/land/absent-days.js";
 import { openReader } from "../../lake/open-reader.js";
 import { publish } from "../../lake/publish.js";
@@ -9,8 +8,13 @@ import { regionOf } from "../../market/symbol.js";
 import { BARS_1D } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { newRunId } from "../run/run-pipeline.js";
-import type { SampleEnvironment } from "./check-sample.js";
-import { type AskedWindow, askWindowAgain, compareWindow, oldestInLake } from "./check-sample.js";
+import {
+  type AskedWindow,
+  askWindowAgain,
+  compareWindow,
+  oldestInLake,
+  type SampleEnvironment,
+} from "./check-sample.js";
 
 /** Bars of one symbol that a service no longer returns. */
 interface WithdrawnBars {

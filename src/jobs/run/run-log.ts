@@ -2,8 +2,13 @@ import { LakeError, messageOf } from "../../core/errors.js";
 import type { ReferenceChange } from "../../lake/land/land-versions.js";
 import type { RejectCount } from "../../lake/land/rejects.js";
 import type { LandReport } from "../../lake/land/upsert.js";
-import type { RunList } from "./report/completeness.js";
-import { Completeness, type Returned, SymbolTally, type TableCompleteness } from "./report/completeness.js";
+import {
+  Completeness,
+  type Returned,
+  type RunList,
+  SymbolTally,
+  type TableCompleteness,
+} from "./report/completeness.js";
 import type { Failure, Purpose, Received } from "./request/request-records.js";
 
 /** Requests of a run, by their result. */

@@ -1,8 +1,7 @@
 import type { Issue } from "../../core/issue.js";
 import { ident, literal } from "../../db/quote.js";
 import { jsonParameter } from "../../db/session/named-values.js";
-import type { Bindings, Session } from "../../db/session/session.js";
-import { TempTable } from "../../db/session/session.js";
+import { type Bindings, type Session, TempTable } from "../../db/session/session.js";
 import type { Lake } from "../lake.js";
 import type { LakePlaces } from "../local/work-folder.js";
 

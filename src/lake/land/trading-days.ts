@@ -1,7 +1,6 @@
 import { DAY_MS, type TimeRange, type TradingDate, unionRanges } from "../../core/time.js";
 import { literal } from "../../db/quote.js";
-import type { Session } from "../../db/session/session.js";
-import { TempTable } from "../../db/session/session.js";
+import { type Session, TempTable } from "../../db/session/session.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
 import { REGION_NAMES, REGIONS, type Region } from "../../market/regions.js";
 import { finalEnd } from "../../market/sessions.js";

@@ -1,6 +1,5 @@
 import { systemClock } from "../../client/system-clock.js";
-import type { StorePatience, StoreSecret } from "../../db/session/store-access.js";
-import { httpfsFolder } from "../../db/session/store-access.js";
+import { httpfsFolder, type StorePatience, type StoreSecret } from "../../db/session/store-access.js";
 import type { LeaseStore } from "../../lease/lease-store.js";
 import type { Environment } from "../../object-store/access/profile-files.js";
 import { parseObjectUrl } from "../../object-store/object-address.js";

@@ -18,8 +18,7 @@ import type { LakeView } from "../read/lake-reader.js";
 import { type BarRun, type LandedBars, runsOf, runsOfLanded, type SymbolStretch } from "./bar-runs.js";
 import { daysOfMinutes } from "./bring-forward.js";
 import { KLINE_SHAPE, klinesSql } from "./klines-sql.js";
-import type { KlinesRequest } from "./requested-bars.js";
-import { demandsOf, isInShares, lotOf, MINUTES_OF_A_DAY } from "./requested-bars.js";
+import { demandsOf, isInShares, type KlinesRequest, lotOf, MINUTES_OF_A_DAY } from "./requested-bars.js";
 
 /**
  * Most symbols whose minutes are in memory at the same time, to make days from them; they are converted in one turn.

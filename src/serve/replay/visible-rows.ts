@@ -3,8 +3,7 @@ import { BAR_AGGREGATES, exactSharesSql, int64Sql, statedPriceSql } from "../../
 import { localMidnightSql, perRegion, tradeDateSql } from "../../db/market/region-sql.js";
 import { knownVersionsSql } from "../../db/market/statement-sql.js";
 import { ident, literal } from "../../db/quote.js";
-import type { Region } from "../../market/regions.js";
-import { REGIONS } from "../../market/regions.js";
+import { REGIONS, type Region } from "../../market/regions.js";
 import { addDays, finalEnd, openMinute } from "../../market/sessions.js";
 import { instantOf, localDate } from "../../market/zone.js";
 import { CORPORATE_ACTIONS, EX_FACTORS, SYMBOL_CHANGES } from "../../schema/actions.js";

@@ -4,12 +4,16 @@ import { inBatches } from "../../plan/request-units.js";
 import { QUOTE_TABLES, quoteTexts } from "../endpoints/quotes.js";
 import type { MemoryBudgets } from "../http/memory-budget.js";
 import { isOfRequest } from "../http/request-error.js";
-import type { Caller } from "../keys/key-ring.js";
-import { scopeOf } from "../keys/key-ring.js";
+import { type Caller, scopeOf } from "../keys/key-ring.js";
 import { readQuoteBars } from "../klines/quote-bars.js";
 import type { LakeReader, LakeView } from "../read/lake-reader.js";
-import type { QuoteStream } from "./quote-stream.js";
-import { MAX_SUBSCRIPTIONS, parseCommand, StreamError, subscribedText } from "./quote-stream.js";
+import {
+  MAX_SUBSCRIPTIONS,
+  parseCommand,
+  type QuoteStream,
+  StreamError,
+  subscribedText,
+} from "./quote-stream.js";
 import { lakeReads, type ReadLake } from "./read-lake.js";
 import { ReplayedBars } from "./region-bars.js";
 

@@ -1,5 +1,4 @@
-import type { SimInstrument } from "../instrument.js";
-import { dayTick, highestTicks, lowestTicks } from "../instrument.js";
+import { dayTick, highestTicks, lowestTicks, type SimInstrument } from "../instrument.js";
 import { DAY_KIND, dayKeyOf, isSuspended, type PricePath } from "../prices/price-path.js";
 import { bell, uniform } from "../random.js";
 import type { RegionCalendar } from "../trading-days.js";

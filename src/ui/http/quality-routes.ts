@@ -4,18 +4,24 @@ import { shellWord } from "../../core/text-order.js";
 import { parseTradingDate } from "../../core/time.js";
 import type { Session } from "../../db/session/session.js";
 import { countGaps, gapSubjects, gapsOf, type LedgerGaps, ledgerGaps } from "../quality/coverage-findings.js";
-import type {
-  FindingReport,
-  FindingsReport,
-  ListPage,
-  RuleCount,
-  RulesReport,
-  SubjectReport,
+import {
+  type FindingReport,
+  type FindingsReport,
+  type ListPage,
+  listPage,
+  pageWithin,
+  type RuleCount,
+  type RulesReport,
+  type SubjectReport,
 } from "../quality/quality-data.js";
-import { listPage, pageWithin } from "../quality/quality-data.js";
 import { type QualityRule, qualityRules } from "../quality/quality-rules.js";
-import type { FindingsFilter } from "../quality/read-findings.js";
-import { countFindings, findingSubjects, findingsOf, readEvidence } from "../quality/read-findings.js";
+import {
+  countFindings,
+  type FindingsFilter,
+  findingSubjects,
+  findingsOf,
+  readEvidence,
+} from "../quality/read-findings.js";
 import type { LakeState } from "../session/lake-states.js";
 import type { WorkspaceParts } from "../workspace-parts.js";
 import { stateOf } from "./lake-routes.js";

@@ -5,8 +5,7 @@
 
 import { deleteFolder } from "../../lease/process-folder.js";
 import { JobRunner } from "./job-runner.js";
-import type { FromProcess, ProcessSetting, ToProcess } from "./jobs.js";
-import { errorData } from "./jobs.js";
+import { errorData, type FromProcess, type ProcessSetting, type ToProcess } from "./jobs.js";
 import { watchMemory } from "./memory-watch.js";
 
 let setting: ProcessSetting | undefined;

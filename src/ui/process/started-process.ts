@@ -5,8 +5,15 @@ import { fileURLToPath } from "node:url";
 import { BarlakeError } from "../../core/errors.js";
 import { deleteFolder } from "../../lease/process-folder.js";
 import { memoryError } from "../session/session-limits.js";
-import type { FromProcess, Job, JobNote, JobStart, ProcessSetting, ToProcess } from "./jobs.js";
-import { errorOf } from "./jobs.js";
+import {
+  errorOf,
+  type FromProcess,
+  type Job,
+  type JobNote,
+  type JobStart,
+  type ProcessSetting,
+  type ToProcess,
+} from "./jobs.js";
 
 /** Takes the output of a job. */
 interface JobReceiver {

@@ -5,11 +5,18 @@ import type { Lake } from "../../lake/lake.js";
 import type { Reader } from "../../lake/open-reader.js";
 import { type MissingStretch, missingStretches } from "../../plan/coverage.js";
 import { monthFacts, PERIODS_OF_LEDGER } from "../lake/coverage-report.js";
-import type { FindingReport, FindingsReport, ListPage, RuleCount, SubjectReport } from "./quality-data.js";
-import { listPage, offsetOf, PAGE_ROWS } from "./quality-data.js";
+import {
+  type FindingReport,
+  type FindingsReport,
+  type ListPage,
+  listPage,
+  offsetOf,
+  PAGE_ROWS,
+  type RuleCount,
+  type SubjectReport,
+} from "./quality-data.js";
 import { type QualityRule, UNEXPLAINED } from "./quality-rules.js";
-import type { FindingsFilter } from "./read-findings.js";
-import { NO_REGION } from "./read-findings.js";
+import { type FindingsFilter, NO_REGION } from "./read-findings.js";
 
 /** The days that a symbol lacks, by table of bars. */
 interface SymbolGaps {

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import { BarlakeError, UsageError } from "../../core/errors.js";
-import type { Lake, PointInTime } from "../../lake/lake.js";
-import { hasTables } from "../../lake/lake.js";
+import { hasTables, type Lake, type PointInTime } from "../../lake/lake.js";
 import { type RefusedTable, readableTables } from "../../lake/lake-views.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 

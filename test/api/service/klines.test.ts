@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { KlineOptions } from "../../../src/api/service/kline-request.js";
-import { IncompleteError } from "../../../src/api/service/kline-request.js";
+import { IncompleteError, type KlineOptions } from "../../../src/api/service/kline-request.js";
 import { ServiceError, UsageError } from "../../../src/core/errors.js";
 import { json } from "../../faults/service/scripted-service.js";
 import { DAYS, daily, KNOWN, scriptedKlines } from "./test-service.js";

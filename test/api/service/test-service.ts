@@ -1,6 +1,5 @@
 import { onTestFinished } from "vitest";
-import type { MarketService } from "../../../src/api/service/connect.js";
-import { type ConnectOptions, connect } from "../../../src/api/service/connect.js";
+import { type ConnectOptions, connect, type MarketService } from "../../../src/api/service/connect.js";
 import { virtualClock } from "../../faults/clock/virtual-clock.js";
 import {
   json,

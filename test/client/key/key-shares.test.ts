@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { KeyQuota } from "../../../src/client/key/key-quota.js";
-import type { Taken } from "../../../src/client/key/key-share-records.js";
-import { ENDED } from "../../../src/client/key/key-share-records.js";
+import { ENDED, type Taken } from "../../../src/client/key/key-share-records.js";
 import { KeyShares } from "../../../src/client/key/key-shares.js";
 import type { Clock } from "../../../src/core/time.js";
 import type { LeaseStore } from "../../../src/lease/lease-store.js";

@@ -1,6 +1,5 @@
 import { Command } from "commander";
-import type { Cli } from "../../../src/cli/cli.js";
-import { exitOfImport } from "../../../src/cli/cli.js";
+import { type Cli, exitOfImport } from "../../../src/cli/cli.js";
 import { addImport } from "../../../src/cli/commands/import.js";
 import { errorText } from "../../../src/cli/error-text.js";
 import { importText } from "../../../src/cli/reports/import-text.js";

@@ -2,8 +2,12 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { definePipeline, type PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
-import type { BuiltPipeline } from "../../../src/jobs/pipeline/load-pipeline.js";
-import { hashOfFile, loadPipeline, ownPipelines } from "../../../src/jobs/pipeline/load-pipeline.js";
+import {
+  type BuiltPipeline,
+  hashOfFile,
+  loadPipeline,
+  ownPipelines,
+} from "../../../src/jobs/pipeline/load-pipeline.js";
 
 const BUILT = fileURLToPath(new URL("../../../dist/jobs/pipeline/own-pipelines.json", import.meta.url));
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { TimeRange } from "../../../src/core/time.js";
-import type { CoveredTime } from "../../../src/plan/absence/older-bars.js";
 import {
+  type CoveredTime,
   judgeBeginnings,
   nextFollowUps,
   type Page,

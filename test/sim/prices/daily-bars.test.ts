@@ -1,8 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { REGIONS } from "../../../src/market/regions.js";
 import { instantOf } from "../../../src/market/zone.js";
-import type { SimInstrument } from "../../../src/sim/instrument.js";
-import { dayTick, highestTicks, hkTick, lowestTicks } from "../../../src/sim/instrument.js";
+import {
+  dayTick,
+  highestTicks,
+  hkTick,
+  lowestTicks,
+  type SimInstrument,
+} from "../../../src/sim/instrument.js";
 import { TRADING_DAYS_WITHOUT_LIMIT } from "../../../src/sim/prices/price-path.js";
 import { barsOf, bySymbol, dateOf, END, MARKET, START, SYMBOLS } from "../sample-market.js";
 

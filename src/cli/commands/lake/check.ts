@@ -7,8 +7,7 @@ import { type ScrubReport, scrubLake } from "../../../jobs/maintenance/scrub-lak
 import type { Lake } from "../../../lake/lake.js";
 import type { Finding, Severity } from "../../../lake/maintenance/check/finding.js";
 import { TABLES } from "../../../schema/tables.js";
-import type { Cli } from "../../cli.js";
-import { EXIT } from "../../cli.js";
+import { type Cli, EXIT } from "../../cli.js";
 import { failuresOf, throwErrors } from "../../error-text.js";
 import { jsonOption, lakeOption, openExistingLake, printJson } from "../../options/lake-option.js";
 import { openService, type ServiceOptions, serviceOptions } from "../../options/service-option.js";

@@ -3,8 +3,7 @@ import { UsageError } from "../../../core/errors.js";
 import { type HistoryEntry, readHistory } from "../../../lake/log/history.js";
 import type { TableSchema } from "../../../schema/column.js";
 import { TABLES } from "../../../schema/tables.js";
-import type { Cli } from "../../cli.js";
-import { EXIT } from "../../cli.js";
+import { type Cli, EXIT } from "../../cli.js";
 import {
   type CommonOptions,
   jsonOption,

@@ -5,8 +5,7 @@ import { newRunId } from "../../../jobs/run/run-pipeline.js";
 import { CODECS, type Codec } from "../../../lake/files/data-file.js";
 import { type OptimizeReport, TARGET_BYTES } from "../../../lake/maintenance/optimize.js";
 import { TABLES } from "../../../schema/tables.js";
-import type { Cli } from "../../cli.js";
-import { EXIT } from "../../cli.js";
+import { type Cli, EXIT } from "../../cli.js";
 import { failuresOf, throwErrors } from "../../error-text.js";
 import {
   type CommonOptions,

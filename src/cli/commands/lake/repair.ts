@@ -6,8 +6,7 @@ import { Lake } from "../../../lake/lake.js";
 import { isRegion, REGIONS } from "../../../market/regions.js";
 import { localDate } from "../../../market/zone.js";
 import { TABLES } from "../../../schema/tables.js";
-import type { Cli } from "../../cli.js";
-import { EXIT } from "../../cli.js";
+import { type Cli, EXIT } from "../../cli.js";
 import { failuresOf, throwErrors } from "../../error-text.js";
 import {
   type CommonOptions,

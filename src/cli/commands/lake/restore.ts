@@ -4,8 +4,7 @@ import { type RestoredLake, restoreLake } from "../../../jobs/maintenance/restor
 import type { HistoryEntry } from "../../../lake/log/history.js";
 import type { RestoreReport, RestoreTarget } from "../../../lake/maintenance/restore-table.js";
 import { TABLES } from "../../../schema/tables.js";
-import type { Cli } from "../../cli.js";
-import { EXIT } from "../../cli.js";
+import { type Cli, EXIT } from "../../cli.js";
 import { failuresOf, throwErrors } from "../../error-text.js";
 import {
   type CommonOptions,

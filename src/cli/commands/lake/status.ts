@@ -13,8 +13,7 @@ import { EX_RULE_TABLES } from "../../../lake/segments/bar-reader.js";
 import { BARS_1D, BARS_1M } from "../../../schema/bars.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS } from "../../../schema/reference.js";
 import type { RunStatus } from "../../../schema/runs.js";
-import type { Cli } from "../../cli.js";
-import { EXIT } from "../../cli.js";
+import { type Cli, EXIT } from "../../cli.js";
 import { inOptionWords } from "../../error-text.js";
 import {
   type CommonOptions,

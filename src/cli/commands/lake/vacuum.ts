@@ -4,8 +4,7 @@ import { vacuumLake } from "../../../jobs/maintenance/vacuum-lake.js";
 import { STAGING } from "../../../lake/local/work-folder.js";
 import type { VacuumReport } from "../../../lake/maintenance/vacuum.js";
 import { TABLES } from "../../../schema/tables.js";
-import type { Cli } from "../../cli.js";
-import { EXIT } from "../../cli.js";
+import { type Cli, EXIT } from "../../cli.js";
 import { failuresOf, throwErrors } from "../../error-text.js";
 import {
   type CommonOptions,

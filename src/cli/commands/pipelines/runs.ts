@@ -1,8 +1,7 @@
 import { Option } from "commander";
 import { listRuns, type RunDetails, type RunRow, runDetails } from "../../../jobs/run/report/run-history.js";
 import { openReader } from "../../../lake/open-reader.js";
-import type { Cli } from "../../cli.js";
-import { EXIT } from "../../cli.js";
+import { type Cli, EXIT } from "../../cli.js";
 import { inOptionWords } from "../../error-text.js";
 import {
   type CommonOptions,

@@ -20,8 +20,7 @@ import {
   type ScheduleEvent,
 } from "../../../jobs/schedule/run-schedule.js";
 import { type Lake, replacedText } from "../../../lake/lake.js";
-import type { Cli } from "../../cli.js";
-import { EXIT, exitOfRun } from "../../cli.js";
+import { type Cli, EXIT, exitOfRun } from "../../cli.js";
 import { lakeOption, openLake } from "../../options/lake-option.js";
 import { portOption, retentionOption, usersPipelines } from "../../options/options.js";
 import {

@@ -1,9 +1,7 @@
 import { existsSync } from "node:fs";
-import type { Cli } from "../../cli.js";
-import { EXIT } from "../../cli.js";
+import { type Cli, EXIT } from "../../cli.js";
 import { jsonOption, printJson } from "../../options/lake-option.js";
-import type { ResolvedSetting } from "../../settings.js";
-import { CONFIG_FILE, ENV_FILE } from "../../settings.js";
+import { CONFIG_FILE, ENV_FILE, type ResolvedSetting } from "../../settings.js";
 import { paint, table } from "../../text.js";
 
 export function addConfig(cli: Cli): void {

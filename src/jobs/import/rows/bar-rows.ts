@@ -1,8 +1,7 @@
 import { DAY_MS, MINUTE_MS } from "../../../core/time.js";
 import { hasOwnSessionsSql, lotSql, perRegion, unknownSessionsSql } from "../../../db/market/region-sql.js";
 import { ident, literal } from "../../../db/quote.js";
-import type { Session } from "../../../db/session/session.js";
-import { TempTable } from "../../../db/session/session.js";
+import { type Session, TempTable } from "../../../db/session/session.js";
 import { isMinutes } from "../../../lake/land/land-bars.js";
 import { REGION_NAMES, REGIONS, type Region } from "../../../market/regions.js";
 import { possibleEnds } from "../../../market/sessions.js";

@@ -1,7 +1,6 @@
 import { UsageError } from "../../../core/errors.js";
 import { ident, literal } from "../../../db/quote.js";
-import type { Session } from "../../../db/session/session.js";
-import { TempTable } from "../../../db/session/session.js";
+import { type Session, TempTable } from "../../../db/session/session.js";
 import type { DecimalMark, ImportOptions } from "../import-options.js";
 import type { ChosenColumns, FileColumn } from "../plan/choose-columns.js";
 import type { ReadGroup } from "../table-import.js";

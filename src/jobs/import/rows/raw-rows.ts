@@ -1,7 +1,6 @@
 import { QueryError } from "../../../core/errors.js";
 import { ident, literal, literalList } from "../../../db/quote.js";
-import type { Session } from "../../../db/session/session.js";
-import { TempTable } from "../../../db/session/session.js";
+import { type Session, TempTable } from "../../../db/session/session.js";
 import type { DecimalMark } from "../import-options.js";
 import { openBytes, type TextFile } from "../text/text-file.js";
 import { exactPath, notArrow, stemOf } from "../text/whole-file.js";

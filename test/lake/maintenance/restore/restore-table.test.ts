@@ -3,8 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openLake } from "../../../../src/api/lake/open-lake.js";
 import { LakeError } from "../../../../src/core/errors.js";
-import type { Clock } from "../../../../src/core/time.js";
-import { DAY_MS } from "../../../../src/core/time.js";
+import { type Clock, DAY_MS } from "../../../../src/core/time.js";
 import type { Session } from "../../../../src/db/session/session.js";
 import { Lake } from "../../../../src/lake/lake.js";
 import { landStatements } from "../../../../src/lake/land/land-statements.js";
@@ -14,8 +13,11 @@ import type { Txn } from "../../../../src/lake/log/delta-actions.js";
 import { readHistory } from "../../../../src/lake/log/history.js";
 import { VersionGone } from "../../../../src/lake/log/log-files.js";
 import { optimize } from "../../../../src/lake/maintenance/optimize.js";
-import type { RestoreTarget } from "../../../../src/lake/maintenance/restore-table.js";
-import { type RestoreReport, restoreTable } from "../../../../src/lake/maintenance/restore-table.js";
+import {
+  type RestoreReport,
+  type RestoreTarget,
+  restoreTable,
+} from "../../../../src/lake/maintenance/restore-table.js";
 import { vacuum } from "../../../../src/lake/maintenance/vacuum.js";
 import { BARS_1D } from "../../../../src/schema/bars.js";
 import { METRICS } from "../../../../src/schema/statements.js";
