@@ -264,9 +264,6 @@ interface ChangeForms {
 /** The last date of a map file of LEAN of what still trades. */
 const STILL = "DATE '2050-12-31'";
 
-const isInFiles = (places: readonly number[]): string =>
-  places.length === 0 ? "false" : `file IN (${places.join(", ")})`;
-
 /**
  * What rows of files become, with `verdict`. In a map file of LEAN a symbol changes on the weekday after a row whose
  * symbol is another than the next row's, and trades no longer after the last row. A date that cannot be read leaves the
@@ -289,15 +286,15 @@ export function symbolChangesSql(
         )
         .join(
           " ",
-        )} WHEN r.kind IS NULL AND r.new_symbol IS NOT NULL THEN 'rename' WHEN ${isInFiles(delistings)} THEN 'delisting' END AS kind,
+        )} WHEN r.kind IS NULL AND r.new_symbol IS NOT NULL THEN 'rename' WHEN ${inFiles(delistings)} THEN 'delisting' END AS kind,
       coalesce(nullif(trim(r.source), ''), ${defaultSource}) AS source
-    FROM ${rows.rowsSql()} r ${symbolsOf("r.new_symbol", "n")} WHERE NOT (${isInFiles(maps)})`;
+    FROM ${rows.rowsSql()} r ${symbolsOf("r.new_symbol", "n")} WHERE NOT (${inFiles(maps)})`;
   const mapped = `SELECT m.* EXCLUDE (next_text, map_ticker, new_symbol, kind, source) REPLACE (o.symbol AS symbol, o.region AS region, o.reason AS symbol_reason, m.map_ticker AS symbol_text,
         CASE WHEN m.from_date_kind = 'date' THEN ${nextWeekdaySql("m.from_date")} END AS from_date),
       m.next_text AS new_text, n.symbol AS new_symbol, n.reason AS new_reason, NULL::VARCHAR AS kind_text,
       CASE WHEN m.next_text IS NULL THEN 'delisting' ELSE 'rename' END AS kind, ${defaultSource} AS source
     FROM (SELECT * REPLACE (CASE WHEN bool_or(from_date IS NULL) OVER (PARTITION BY file) THEN NULL ELSE from_date END AS from_date),
-        lead(map_ticker) OVER (PARTITION BY file ORDER BY from_date) AS next_text FROM ${rows.rowsSql()} r WHERE ${isInFiles(maps)}) m
+        lead(map_ticker) OVER (PARTITION BY file ORDER BY from_date) AS next_text FROM ${rows.rowsSql()} r WHERE ${inFiles(maps)}) m
     ${symbolsOf("m.map_ticker", "o")} ${symbolsOf("m.next_text", "n")}
     WHERE m.from_date IS NULL OR (m.next_text IS NULL AND m.from_date < ${STILL}) OR upper(m.next_text) <> upper(m.map_ticker)`;
   const tests = [
