@@ -75,7 +75,7 @@ export type { ByteRange, FileFacts, Storage, StoredFile } from "./lake/storage/s
 export type { LeaseRecord, LeaseState, LeaseStore } from "./lease/lease-store.js";
 export type { Adjustment, Period } from "./market/period.js";
 export type { Region } from "./market/regions.js";
-export type { Environment } from "./object-store/access/profile-files.js";
+export type { Environment } from "./object-store/access/credential-source.js";
 export type { Column, ColumnType, PartitionSpan, TableSchema } from "./schema/column.js";
 export { TABLES } from "./schema/tables.js";
 
@@ -233,6 +233,6 @@ export type { DecodedBars } from "./wire/decode/decoded-bars.js";
 export type { GrowingDoubles, GrowingInt64 } from "./wire/decode/growing-column.js";
 export type { JsonLimits } from "./wire/decode/json/json-sink.js";
 export { KlineBufferPool, type KlineBuffers } from "./wire/decode/kline-buffers.js";
-export type { KlineExpectation } from "./wire/decode/kline-expectation.js";
+export type { KlineExpectation } from "./wire/decode/kline-sink.js";
 export { encodeKlines, type KlineShape } from "./wire/encode/encode-klines.js";
 export type { DoubleColumn, KlineColumns, NumberColumn } from "./wire/kline-columns.js";

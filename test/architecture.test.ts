@@ -58,7 +58,7 @@ const DISK: readonly { name: RegExp; for: string }[] = [
   { name: /^lake\/publish\.ts$/, for: "lake.duckdb, for the clients of this machine" },
   { name: /^lake\/requests\/response-spool\.ts$/, for: "responses, in the work folder" },
   {
-    name: /^object-store\/access\/profile-files\.ts$/,
+    name: /^object-store\/access\/credential-source\.ts$/,
     for: "the user's credentials, in the files of the AWS tools",
   },
   { name: /^object-store\/put-object\.ts$/, for: "finished files that become objects" },

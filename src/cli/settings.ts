@@ -1,3 +1,6 @@
+/** The JSON schemas of files that users write: their names in `dist/json-schema`. */
+export const SCHEMA_FILES = { config: "config.json", dataset: "dataset.json" } as const;
+
 /** The file with a project's settings, in the working directory. */
 export const CONFIG_FILE = "barlake.config.json";
 /** The file with a project's variables, in the working directory. */

@@ -18,14 +18,13 @@ import { type LakePanel, openPanel } from "./panel/lake-panel.js";
 import { warningsOf } from "./panel/panel-warnings.js";
 import type { DatasetSpec } from "./spec.js";
 import { refuseForeignFiles } from "./store/build-mark.js";
-import { barsFrom, barsSince, refuseChangedPast } from "./store/changed-past.js";
 import { DatasetFiles } from "./store/dataset-files.js";
 import { folderOf, makeFolder, removeFolder } from "./store/dataset-folder.js";
 import { expectPlace, putDataset } from "./store/dataset-prefix.js";
 import { DIGESTS, EARLIER_FAULT } from "./store/file-thread.js";
 import { HISTORY, historyBytes } from "./store/history-file.js";
 import { hasHistory, isContinuedFormat, type Kept, keptFiles, pastDigest } from "./store/kept-files.js";
-import { sourcesOf, verifySources } from "./store/lake-changes.js";
+import { barsFrom, barsSince, refuseChangedPast, sourcesOf, verifySources } from "./store/lake-changes.js";
 import { MANIFEST, type Manifest, manifestOf } from "./store/manifest.js";
 
 /** Most memory of a database where none is given. */

@@ -6,7 +6,7 @@ import type { SessionOptions } from "../db/session/open-database.js";
 import type { StorePatience } from "../db/session/store-access.js";
 import type { ParquetFiles } from "../db/views/parquet-relation.js";
 import { readViewFiles } from "../db/views/view-files.js";
-import type { Environment } from "../object-store/access/profile-files.js";
+import type { Environment } from "../object-store/access/credential-source.js";
 import type { StorePlace } from "../object-store/store-place.js";
 import type { TableSchema } from "../schema/column.js";
 import { TABLES } from "../schema/tables.js";

@@ -4,7 +4,7 @@ import { systemClock } from "../client/system-clock.js";
 import { UsageError } from "../core/errors.js";
 import { userFolder } from "../core/user-folder.js";
 import type { StorePatience } from "../db/session/store-access.js";
-import type { Environment } from "../object-store/access/profile-files.js";
+import type { Environment } from "../object-store/access/credential-source.js";
 import { isObjectUrl } from "../object-store/object-address.js";
 import type { StorePlace } from "../object-store/store-place.js";
 import { type LakePlaces, workFolder } from "./local/work-folder.js";

@@ -1,6 +1,5 @@
 import type { Clock } from "../core/time.js";
-import { type Credentials, credentialSource } from "./access/credential-source.js";
-import type { Environment } from "./access/profile-files.js";
+import { type Credentials, credentialSource, type Environment } from "./access/credential-source.js";
 import { findEndpoint, type StoreEndpoint } from "./access/store-endpoint.js";
 import { type ListPage, parseListPage } from "./http/list-page.js";
 import { isMissing } from "./http/store-error.js";

@@ -8,7 +8,7 @@ import {
   type StoreServer,
   startStore as startIn,
   variableOf,
-} from "../../src/cli/demo/store-server.js";
+} from "../../src/cli/demo/demo-lakes.js";
 import { noteOnFailure } from "../failure-notes.js";
 import { pickFrom } from "../sweep.js";
 

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import type { KlineExpectation } from "../../src/wire/decode/kline-expectation.js";
+import type { KlineExpectation } from "../../src/wire/decode/kline-sink.js";
 import { OPTIONAL_COLUMNS, WIRE_COLUMNS } from "../../src/wire/kline-columns.js";
 import { anyNumberText, anySpace, anyStringText, anyText } from "./any-json.js";
 

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { findStore, type StoreServer, startStore } from "../../../src/cli/demo/store-server.js";
+import { findStore, type StoreServer, startStore } from "../../../src/cli/demo/demo-lakes.js";
 import { Session } from "../../../src/db/session/session.js";
 import { httpfsFolder } from "../../../src/db/session/store-access.js";
 import { Lake, rowCount } from "../../../src/lake/lake.js";

@@ -5,7 +5,7 @@ import { UsageError } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
 import type { Quota } from "../../jobs/pipeline/definition.js";
 import type { Lake } from "../../lake/lake.js";
-import type { Environment } from "../../object-store/access/profile-files.js";
+import type { Environment } from "../../object-store/access/credential-source.js";
 import { ENDPOINT_GROUPS } from "../../wire/endpoints.js";
 import type {
   ExchangeSummary,

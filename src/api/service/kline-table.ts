@@ -13,7 +13,7 @@ import { cutDay, symbolSpans } from "../../plan/absence/window-beginning.js";
 import { soundBars } from "../../plan/bar-rules.js";
 import { inBatches } from "../../plan/request-units.js";
 import { decodeKlines } from "../../wire/decode/decode-klines.js";
-import type { KlineExpectation } from "../../wire/decode/kline-expectation.js";
+import type { KlineExpectation } from "../../wire/decode/kline-sink.js";
 import { ENDPOINTS, LIMITS } from "../../wire/endpoints.js";
 import type { KlineColumns, KlineRun } from "../../wire/kline-columns.js";
 import { instrument } from "../../wire/resources.js";

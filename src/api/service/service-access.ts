@@ -16,7 +16,7 @@ import { folderStorage } from "../../lake/storage/folder-storage.js";
 import { objectStorage } from "../../lake/storage/object-storage.js";
 import type { Storage } from "../../lake/storage/storage.js";
 import type { Period } from "../../market/period.js";
-import type { Environment } from "../../object-store/access/profile-files.js";
+import type { Environment } from "../../object-store/access/credential-source.js";
 import { openStorePlace } from "../../object-store/store-place.js";
 import { RowCap } from "../../plan/absence/row-cap.js";
 

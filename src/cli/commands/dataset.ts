@@ -2,12 +2,23 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { type Command, Option } from "commander";
 import { UsageError } from "../../core/errors.js";
-import { buildDataset } from "../../dataset/build-dataset.js";
-import { planDataset } from "../../dataset/plan-dataset.js";
+import { type BuildReport, buildDataset } from "../../dataset/build-dataset.js";
+import { type Coverage, type CoverageRange, isWhole, lowestCoverage } from "../../dataset/panel/coverage.js";
+import { type DatasetPlan, planDataset } from "../../dataset/plan-dataset.js";
 import { DATASET_FORMATS, type DatasetFormat, type DatasetSpec } from "../../dataset/spec.js";
-import { folderOf, listDatasets, movedAway, recoverFolder } from "../../dataset/store/dataset-folder.js";
-import { isSound, verifyDataset } from "../../dataset/store/verify-dataset.js";
+import {
+  type FoundDataset,
+  folderOf,
+  listDatasets,
+  movedAway,
+  recoverFolder,
+} from "../../dataset/store/dataset-folder.js";
+import { changesText, isOfPast } from "../../dataset/store/lake-changes.js";
+import { type DatasetCheck, isSound, verifyDataset } from "../../dataset/store/verify-dataset.js";
 import type { Lake } from "../../lake/lake.js";
+import { basePeriod } from "../../market/period.js";
+import type { Region } from "../../market/regions.js";
+import { regionOf } from "../../market/symbol.js";
 import { isObjectUrl } from "../../object-store/object-address.js";
 import { type Cli, EXIT } from "../cli.js";
 import {
@@ -21,7 +32,7 @@ import {
 import { loadSpec, shippedSpecs } from "../options/load-spec.js";
 import { type PointInTimeOptions, pointInTimeOf, pointInTimeOptions } from "../options/options.js";
 import { progressView } from "../progress.js";
-import { buildText, checkText, listText, planText, stoppedText } from "../reports/dataset-text.js";
+import { count, paint, plural, size, table } from "../text.js";
 
 interface SpecOptions extends CommonOptions, PointInTimeOptions {
   readonly format?: DatasetFormat;
@@ -226,4 +237,219 @@ async function specOf(name: string, { format, output, from, to }: SpecOptions): 
     name,
     Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined)),
   );
+}
+
+/** Number of members that are named. */
+const NAMED = 3;
+/** The pipelines that request bars of named symbols. */
+const PIPELINES = { "1d": "daily", "1m": "minute" } as const;
+
+/**
+ * Of how many members a dataset has bars, as lines: one where all have some on each date, else a table by year, the members
+ * without, and how to get their bars.
+ *
+ * @param all where all of these members are listed.
+ */
+export function coverageLines(
+  coverage: Coverage | undefined,
+  period: DatasetSpec["period"],
+  all: string,
+): string[] {
+  if (coverage === undefined) return [];
+  const { ranges, recordedFrom, unrecorded } = coverage;
+  if (isWhole(coverage))
+    return [`${paint("dim", "members")} ${numbersText(ranges)} on each date, with bars of all of them`];
+  if (recordedFrom === null)
+    return [`${paint("dim", "members")} on no date on record: those of later are assumed`];
+  const rows = [...byYear(ranges)].map(([year, of]) => {
+    const lowest = lowestCoverage(of);
+    const isAll = lowest === undefined || lowest.withoutBars === 0;
+    return [
+      year,
+      numbersText(of),
+      isAll
+        ? "all"
+        : `${shareText(lowest)}: ${count(lowest.withBars)} of ${count(lowest.members)} on ${lowest.first}`,
+    ];
+  });
+  return [
+    table(
+      ["year", "members", "with bars, at least"],
+      [...(unrecorded > 0 ? [[`before ${recordedFrom}`, "not on record", ""]] : []), ...rows],
+    ),
+    ...missingLines(coverage, period, all),
+    "",
+  ];
+}
+
+function missingLines({ noBars, someBars }: Coverage, period: DatasetSpec["period"], all: string): string[] {
+  const lines: string[] = [];
+  if (noBars.length > 0) {
+    const names = noBars
+      .slice(0, NAMED)
+      .map(({ symbol, membership }) => `${symbol} (${membership.map(spellText).join(", ")})`);
+    lines.push(`without any bar: ${plural(noBars.length, "member")}, ${someOf(names, noBars.length)}`);
+  }
+  if (someBars.length > 0) {
+    const names = someBars
+      .toSorted((a, b) => b.without - a.without)
+      .slice(0, NAMED)
+      .map(
+        ({ symbol, dates, without, first, last }) =>
+          `${symbol} on ${count(without)} of ${count(dates)} dates, ${first} to ${last}`,
+      );
+    lines.push(`without some bars: ${plural(someBars.length, "member")}, ${someOf(names, someBars.length)}`);
+  }
+  const missing = [...noBars, ...someBars];
+  if (missing.length === 0) return [];
+  const [first] = missing.map((one) => one.first).sort();
+  const symbols = missing.slice(0, NAMED).map(({ symbol }) => symbol);
+  const more = missing.length > NAMED ? ",..." : "";
+  const base = basePeriod(period);
+  lines.push(
+    `all of them: ${all}`,
+    `get them: barlake run ${PIPELINES[base]} --symbols ${symbols.join(",")}${more} --from ${first}`,
+    `where the service knows them no more: barlake import bars_${base} FILES`,
+  );
+  return lines;
+}
+
+function spellText({ from, to }: { readonly from: string | null; readonly to: string | null }): string {
+  return `${from ?? ""} to ${to ?? "now"}`;
+}
+
+function someOf(names: readonly string[], of: number): string {
+  return `${names.join(", ")}${of > names.length ? ` and ${count(of - names.length)} more` : ""}`;
+}
+
+function byYear(ranges: readonly CoverageRange[]): Map<string, CoverageRange[]> {
+  const years = new Map<string, CoverageRange[]>();
+  for (const range of ranges) {
+    const year = range.first.slice(0, 4);
+    years.set(year, [...(years.get(year) ?? []), range]);
+  }
+  return years;
+}
+
+function numbersText(ranges: readonly CoverageRange[]): string {
+  const members = ranges.map((range) => range.members);
+  const [least, most] = [Math.min(...members), Math.max(...members)];
+  return least === most ? count(least) : `${count(least)} to ${count(most)}`;
+}
+
+/** A share that is not whole is not rounded to a whole. */
+function shareText({ withBars, members }: CoverageRange): string {
+  return `${(Math.floor((withBars / members) * 1000) / 10).toFixed(1)} %`;
+}
+
+/** A share as a percentage. */
+const percent = (part: number): string => (part === 0 ? "0 %" : `${(part * 100).toFixed(1)} %`);
+
+/** A planned dataset as text. */
+export function planText(plan: DatasetPlan): string {
+  const lines = [
+    `${paint("bold", plan.name)}, ${plan.format}: ${plan.first} to ${plan.last}; nothing was written`,
+    `${plural(plan.symbols, "symbol")}, ${plural(plan.labels, "label")}, ${plural(plan.rows, "row")}, about ${size(plan.bytes)}`,
+    "",
+    table(
+      ["field", "without a value"],
+      [
+        ...plan.fields.map(({ name, nulls }) => [name, percent(nulls)]),
+        ...plan.masks.map((name) => [name, ""]),
+      ],
+    ),
+    "",
+    ...coverageLines(plan.coverage, plan.period, "with --json"),
+    ...warningLines(plan.warnings),
+    `${paint("dim", "into")} ${plan.folder}`,
+  ];
+  return lines.join("\n");
+}
+
+/** A built dataset as text. */
+function buildText(report: BuildReport, tookMs: number): string {
+  const { name, spec, symbols, rows, newRows, labels, files, bytes, first, last, folder, content } = report;
+  const added = newRows === rows ? "" : ` (${count(newRows)} of them new)`;
+  const rate = tookMs > 0 ? ` in ${(tookMs / 1000).toFixed(1)} s` : "";
+  return [
+    `${paint("bold", name)}, ${spec.format}: ${first} to ${last}`,
+    `${plural(symbols.length, "symbol")}, ${plural(labels, "label")}, ${plural(rows, "row")}${added}; ${plural(files, "file")}, ${size(bytes)}${rate}`,
+    ...coverageLines(report.coverage, spec.period, "coverage in its manifest.json"),
+    ...warningLines(report.warnings),
+    `${paint("dim", "content")} ${content.slice(0, 16)}`,
+    `${paint("dim", "in")} ${folder}`,
+    `${paint("dim", "load")} ${LOADING[spec.format](folder, regionOfDataset(report))}`,
+  ].join("\n");
+}
+
+/** What a build that was stopped has left. */
+function stoppedText(folder: string): string {
+  return `stopped: nothing of this build is left, and ${folder} is as it was before`;
+}
+
+/** The state of a dataset as text. */
+function checkText(check: DatasetCheck): string {
+  const { manifest, folder, damage, changes, otherwise, isReproduced } = check;
+  const past = changes.filter(isOfPast);
+  const lines = [
+    `${paint("bold", manifest.name)}, ${manifest.spec.format}: ${isSound(check) ? paint("green", "sound") : paint("red", "not as it was made")}`,
+    damage.length === 0
+      ? `files: ${plural(manifest.files, "file")} as they were written`
+      : `files: ${damage.slice(0, 5).join("; ")}${damage.length > 5 ? `; and ${damage.length - 5} more` : ""}`,
+    past.length === 0
+      ? `lake: nothing of its days has changed${changes.length > 0 ? ", while new ones came: --append adds them" : ""}`
+      : `lake: ${changesText(past)}`,
+    ...otherwise.map((text) => `${paint("yellow", "other:")} ${text}`),
+    ...(isReproduced === undefined
+      ? []
+      : [isReproduced ? "rebuilt: the same bytes" : paint("red", "rebuilt: other bytes")]),
+    `${paint("dim", "in")} ${folder}`,
+  ];
+  return lines.join("\n");
+}
+
+/** The datasets of a lake. */
+function listText(found: readonly FoundDataset[]): string {
+  const rows = found.map(({ folder, manifest, fault }) =>
+    manifest === undefined
+      ? [folder, undefined, undefined, undefined, undefined, undefined, fault]
+      : [
+          manifest.name,
+          manifest.spec.format,
+          `${manifest.first} to ${manifest.last}`,
+          count(manifest.symbols.length),
+          count(manifest.rows),
+          size(manifest.bytes),
+          manifest.createdAt.slice(0, 16).replace("T", " "),
+        ],
+  );
+  return table(["dataset", "format", "dates", "symbols", "rows", "size", "made (UTC)"], rows);
+}
+
+function warningLines(warnings: readonly string[]): string[] {
+  return warnings.map((text) => `${paint("yellow", "note:")} ${text}`);
+}
+
+/** How to load each format. */
+const LOADING: Readonly<Record<DatasetFormat, (folder: string, region: Region) => string>> = {
+  qlib: (folder, region) => `qlib.init(provider_uri="${folder}"${region === "US" ? ', region="us"' : ""})`,
+  "wide-parquet": (folder) => `pandas.read_parquet("${folder}/fields/close.parquet").set_index("trade_date")`,
+  "wide-arrow": (folder) => `polars.read_ipc("${folder}/fields/close.arrow")`,
+  "long-parquet": (folder) => `polars.scan_parquet("${folder}/rows")`,
+  "long-arrow": (folder) => `polars.read_ipc("${folder}/rows.arrow")`,
+  "symbol-csv": (folder) => `pandas.read_csv("${folder}/SYMBOL.csv", parse_dates=[0], index_col=0)`,
+  "symbol-parquet": (folder) => `pandas.read_parquet("${folder}/SYMBOL.parquet")`,
+  backtrader: (folder) =>
+    `backtrader.feeds.GenericCSVData(dataname="${folder}/SYMBOL.csv", dtformat="%Y-%m-%d")`,
+  "zipline-csvdir": (folder, region) =>
+    `zipline.data.bundles.register("NAME", csvdir_equities(None, "${folder}"), calendar_name="${CALENDARS[region]}")`,
+  lean: (folder) => `cp -r "${folder}/equity" Lean/Data/`,
+};
+
+/** Names of each region's calendar in the package exchange-calendars, which zipline uses: by ISO 10383. */
+const CALENDARS: Readonly<Record<Region, string>> = { CN: "XSHG", HK: "XHKG", US: "XNYS" };
+
+/** The region of a dataset's sessions: that of its calendar, or of its first symbol. */
+function regionOfDataset({ spec, symbols }: BuildReport): Region {
+  return spec.calendar ?? regionOf(symbols[0] as string) ?? "CN";
 }

@@ -9,7 +9,7 @@ import { type RunOptions, type RunReport, runPipeline } from "../../jobs/run/run
 import { byteCount, type Lake, rowCount } from "../../lake/lake.js";
 import { openReader } from "../../lake/open-reader.js";
 import { REGIONS } from "../../market/regions.js";
-import type { Environment } from "../../object-store/access/profile-files.js";
+import type { Environment } from "../../object-store/access/credential-source.js";
 import { isObjectUrl } from "../../object-store/object-address.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import { startService } from "../../serve/http/service.js";

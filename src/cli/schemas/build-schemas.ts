@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { specRule } from "../../dataset/spec.js";
 import { configRule } from "../config-file.js";
-import { SCHEMA_FILES } from "./schema-files.js";
+import { SCHEMA_FILES } from "../settings.js";
 
 type JsonSchema = Readonly<Record<string, unknown>>;
 

@@ -4,10 +4,10 @@ import { messageOf, UsageError } from "../../core/errors.js";
 import { dateOfEpochDay } from "../../core/time.js";
 import { ident, literal } from "../../db/quote.js";
 import { type Session, TempTable } from "../../db/session/session.js";
+import { IS_MEMBER } from "../expression/look-ahead.js";
 import { mentions, type NeededViews, type ResolvedField } from "../expression/resolve-fields.js";
 import type { Axes, AxisTables } from "../panel/axes.js";
 import type { Labels } from "../panel/block.js";
-import { IS_MEMBER } from "../panel/settle-windows.js";
 import { type DatasetSpec, isIntraday } from "../spec.js";
 import { BAR_COLUMNS } from "./bar-columns.js";
 import {

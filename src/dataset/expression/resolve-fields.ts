@@ -3,10 +3,9 @@ import type { Session } from "../../db/session/session.js";
 import { sqlTokens } from "../../db/sql-tokens.js";
 import { BAR_COLUMNS, type BarColumnName, isBarColumn } from "../cells/bar-columns.js";
 import type { PanelField } from "../panel/block.js";
-import { settleWindows } from "../panel/settle-windows.js";
 import { type DatasetSpec, isIntraday } from "../spec.js";
 import { isColumn, nodesOf, parseExpression, startOf } from "./expression-tree.js";
-import { type BarClock, findChance, findLookAhead } from "./look-ahead.js";
+import { type BarClock, findChance, findLookAhead, settleWindows } from "./look-ahead.js";
 
 /** A field's expression, as written in a spec. */
 interface WrittenExpression {

@@ -1,8 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { TZDate } from "@date-fns/tz";
 import { format } from "date-fns/format";
-import { ClockAheadError } from "../../client/clock-ahead.js";
-import type { ServiceClient } from "../../client/service-client.js";
+import { ClockAheadError, type ServiceClient } from "../../client/service-client.js";
 import { BarlakeError, UsageError } from "../../core/errors.js";
 import { firstOf, throwAfter } from "../../core/release-after.js";
 import type { Clock } from "../../core/time.js";

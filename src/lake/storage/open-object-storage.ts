@@ -1,7 +1,7 @@
 import { systemClock } from "../../client/system-clock.js";
 import { httpfsFolder, type StorePatience, type StoreSecret } from "../../db/session/store-access.js";
 import type { LeaseStore } from "../../lease/lease-store.js";
-import type { Environment } from "../../object-store/access/profile-files.js";
+import type { Environment } from "../../object-store/access/credential-source.js";
 import { parseObjectUrl } from "../../object-store/object-address.js";
 import type { Storage } from "./storage.js";
 

@@ -1,5 +1,5 @@
 import { UsageError } from "../../core/errors.js";
-import { type Environment, readSharedFiles } from "./profile-files.js";
+import { type Environment, readSharedFiles } from "./credential-source.js";
 
 export interface StoreEndpoint {
   /** The URL of the store, without the bucket and without a slash at its end. */

@@ -1,12 +1,52 @@
-import { setInt64 } from "../../core/bits.js";
+import { int64Words, setInt64 } from "../../core/bits.js";
 import type { TradingDate } from "../../core/time.js";
 import { REGIONS } from "../../market/regions.js";
-import type { KlineColumns } from "../../wire/kline-columns.js";
+import type { KlineColumns, NumberColumn } from "../../wire/kline-columns.js";
 import type { SimInstrument } from "../instrument.js";
-import { type KlineWriter, klineWriter } from "../kline-writer.js";
 import { type DayRange, daysBetween, instrumentsOf, type MarketState } from "../market-state.js";
 import { type DayShape, emptyShape, shapeDay } from "../minutes/day-shape.js";
 import { DAY_KIND, type PricePath } from "./price-path.js";
+
+/** Columns under construction. `timestamp` and `volume` are written as pairs of 32-bit words. */
+export interface KlineWriter {
+  readonly columns: KlineColumns;
+  readonly timestampWords: Uint32Array;
+  readonly volumeWords: Uint32Array;
+}
+
+/**
+ * Open interest and settlement price are null in all rows; prev_close is, too, or, with `prevClose`, present in all.
+ */
+export function klineWriter(symbols: readonly string[], rows: number, prevClose: boolean): KlineWriter {
+  const timestamp = new BigInt64Array(rows);
+  const volume = new BigInt64Array(rows);
+  const present = (): NumberColumn => ({ values: new Float64Array(rows), validity: undefined });
+  const absent = (): NumberColumn => ({
+    values: new Float64Array(rows),
+    validity: new Uint8Array(Math.ceil(rows / 8)),
+  });
+  return {
+    columns: {
+      rows,
+      symbols,
+      symbolIndex: new Int32Array(rows),
+      timestamp,
+      volume,
+      doubles: {
+        open: present(),
+        high: present(),
+        low: present(),
+        close: present(),
+        amount: present(),
+        open_interest: absent(),
+        prev_close: prevClose ? present() : absent(),
+        settlement_price: absent(),
+      },
+    },
+    timestampWords: int64Words(timestamp),
+    volumeWords: int64Words(volume),
+  };
+}
 
 export function makeDailyBars(
   state: MarketState,

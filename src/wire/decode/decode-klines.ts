@@ -2,8 +2,7 @@ import { IssueLog } from "../../core/issue.js";
 import type { DecodedBars } from "./decoded-bars.js";
 import { JsonScanner } from "./json/json-scanner.js";
 import { type KlineBufferPool, KlineBuffers } from "./kline-buffers.js";
-import type { KlineExpectation } from "./kline-expectation.js";
-import { KlineSink } from "./kline-sink.js";
+import { type KlineExpectation, KlineSink } from "./kline-sink.js";
 import { SymbolsInOrder } from "./symbols-in-order.js";
 
 /** Disposing of it returns its buffers to the pool; after that its columns must not be used. */

@@ -1,13 +1,31 @@
 import { ServiceError, WireError } from "../../core/errors.js";
-import type { IssueLog } from "../../core/issue.js";
+import type { Issue, IssueLog } from "../../core/issue.js";
+import { isSymbol } from "../../market/symbol.js";
 import type { DecodedDocument } from "./decoded-bars.js";
-import type { JsonSink, MemberRuns, NumberRuns } from "./json/json-sink.js";
+import type { JsonLimits, JsonSink, MemberRuns, NumberRuns } from "./json/json-sink.js";
 import type { NumberToken } from "./json/number-token.js";
 import type { KlineBuffers } from "./kline-buffers.js";
-import { type KlineExpectation, MAX_BARS, MAX_SYMBOLS } from "./kline-expectation.js";
-import { strangeSymbol } from "./strange-symbol.js";
 import { SymbolBars } from "./symbol-bars.js";
 import { SymbolsInOrder } from "./symbols-in-order.js";
+
+/** Most bars of one symbol, and most symbols in one response, if an expectation does not state other limits. */
+const MAX_BARS = 1_000_000;
+const MAX_SYMBOLS = 20_000;
+
+/** What was requested, so that a response about something else is detected; and how large the response may be. */
+export interface KlineExpectation {
+  /** `map`: `data` is symbol -> Compact K-line data. `single`: `data` is Compact K-line data of `symbols[0]`. */
+  readonly shape: "map" | "single";
+  /** The requested symbols. Other symbols are rejected. Undefined: any symbol is accepted. */
+  readonly symbols?: readonly string[] | undefined;
+  /** First and last requested timestamp in epoch milliseconds, both inclusive. Bars outside are rejected. */
+  readonly window?: { readonly first: number; readonly last: number } | undefined;
+  /** Most bars of one symbol; a symbol with more is rejected. @default {@link MAX_BARS} */
+  readonly maxBarsPerSymbol?: number;
+  /** Most symbols of one response. @default {@link MAX_SYMBOLS} */
+  readonly maxSymbols?: number;
+  readonly limits?: JsonLimits;
+}
 
 type Place = "before" | "root" | "data" | "kline" | "column" | "skip";
 
@@ -198,4 +216,21 @@ export class KlineSink implements JsonSink {
     this.#skipDepth -= 1;
     if (this.#skipDepth === 0) this.#place = this.#resume;
   }
+}
+
+/**
+ * Why the bars of a symbol in a response are not accepted; undefined where they are. @param requested undefined: any
+ * symbol is accepted.
+ */
+function strangeSymbol(
+  symbol: string,
+  requested: Pick<ReadonlySet<string>, "has"> | undefined,
+  byteOffset: number,
+): Issue | undefined {
+  const isWellFormed = isSymbol(symbol);
+  if (isWellFormed && (requested === undefined || requested.has(symbol))) return undefined;
+  const where = { symbol: symbol.slice(0, 64), byteOffset, rejected: 0 };
+  if (!isWellFormed)
+    return { ...where, rule: "bad_symbol", message: `key "${where.symbol}" is not a symbol` };
+  return { ...where, rule: "not_requested", message: `${symbol} was not requested` };
 }

@@ -7,7 +7,6 @@ import { GrowingDoubles, type GrowingInt64 } from "./growing-column.js";
 import type { MemberRuns, NumberRuns } from "./json/json-sink.js";
 import type { StatedNumber } from "./json/number-token.js";
 import type { KlineBuffers } from "./kline-buffers.js";
-import { sortBars } from "./sort-bars.js";
 import { EARLIEST_MS, LATEST_MS, sortedIssue, timeIssue } from "./time-issues.js";
 
 const INDEX: ReadonlyMap<string, number> = new Map(WIRE_COLUMNS.map((name, index) => [name, index]));
@@ -285,4 +284,25 @@ export class SymbolBars implements NumberRuns {
     const repeats = sortBars(this.#buffers, this.#rows);
     if (repeats !== undefined) this.#issues.add(sortedIssue(this.#symbol, repeats, this.#offset));
   }
+}
+
+/**
+ * Sorts the bars from a row on by timestamp. Of equal timestamps the last delivered one remains. @returns the number of
+ * removed repeats; undefined where the bars were in order.
+ */
+function sortBars(buffers: KlineBuffers, start: number): number | undefined {
+  const { timestamp, all } = buffers;
+  const end = timestamp.length;
+  let sorted = true;
+  for (let i = start + 1; i < end && sorted; i++) sorted = timestamp.at(i - 1) < timestamp.at(i);
+  if (sorted) return undefined;
+  const order = Uint32Array.from({ length: end - start }, (_, k) => start + k).sort(
+    (a, b) => timestamp.at(a) - timestamp.at(b) || a - b,
+  );
+  const used = order.filter(
+    (row, k) => k + 1 === order.length || timestamp.at(row) !== timestamp.at(order[k + 1] as number),
+  );
+  for (const column of all) column.permute(start, used);
+  buffers.truncate(start + used.length);
+  return order.length - used.length;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { coverageLines, planText } from "../../../src/cli/reports/dataset-text.js";
+import { coverageLines, planText } from "../../../src/cli/commands/dataset.js";
 import type { Coverage } from "../../../src/dataset/panel/coverage.js";
 
 test("a plan says of each field how much of it has no value, also where that is nothing", () => {

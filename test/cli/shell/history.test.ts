@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { History } from "../../../src/cli/shell/interactive-shell.js";
+import { History } from "../../../src/cli/shell/run-shell.js";
 import { temporaryFolder } from "../../lake/temporary-lake.js";
 
 const historyFile = (): string => join(temporaryFolder(), "state", "barlake", "sql_history");

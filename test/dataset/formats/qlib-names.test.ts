@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { qlibFolder, qlibInstrument } from "../../../src/dataset/formats/qlib-statements.js";
+import { qlibFolder, qlibInstrument } from "../../../src/dataset/formats/qlib.js";
 
 test.each([
   ["600519.SH", "SH600519", "sh600519"],

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type PitFiles, pitFiles } from "../../../src/dataset/formats/qlib-statements.js";
+import { type PitFiles, pitFiles } from "../../../src/dataset/formats/qlib.js";
 
 interface Version {
   readonly date: number;

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { qlibInstrument } from "../../../src/dataset/formats/qlib-statements.js";
+import { qlibInstrument } from "../../../src/dataset/formats/qlib.js";
 import { marketLake } from "../../dataset/market-lake.js";
 import { pythonHas, runPython } from "../python.js";
 import { isDrawn } from "./drawn-engines.js";

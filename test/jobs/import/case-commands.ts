@@ -1,8 +1,7 @@
 import { Command } from "commander";
 import { type Cli, exitOfImport } from "../../../src/cli/cli.js";
-import { addImport } from "../../../src/cli/commands/import.js";
+import { addImport, importText } from "../../../src/cli/commands/import.js";
 import { errorText } from "../../../src/cli/error-text.js";
-import { importText } from "../../../src/cli/reports/import-text.js";
 import type { ImportOptions } from "../../../src/jobs/import/import-options.js";
 import { loadPlan, savePlan } from "../../../src/jobs/import/plan/import-plan.js";
 import { type ImportReport, type ImportTable, runImport } from "../../../src/jobs/import/run-import.js";

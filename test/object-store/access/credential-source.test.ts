@@ -1,8 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { credentialSource } from "../../../src/object-store/access/credential-source.js";
-import { parseSections } from "../../../src/object-store/access/profile-files.js";
+import { credentialSource, parseSections } from "../../../src/object-store/access/credential-source.js";
 import { findEndpoint } from "../../../src/object-store/access/store-endpoint.js";
 import { temporaryFolder } from "../../lake/temporary-lake.js";
 

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Region } from "../../../src/market/regions.js";
 import { type DayShape, emptyShape } from "../../../src/sim/minutes/day-shape.js";
-import { bridgeMinutes, minuteBuffer, SESSION_MINUTES } from "../../../src/sim/minutes/minute-bridge.js";
+import { bridgeMinutes, minuteBuffer, SESSION_MINUTES } from "../../../src/sim/minutes/minute-bars.js";
 
 const part = fc.double({ min: 0, max: 1, noNaN: true });
 

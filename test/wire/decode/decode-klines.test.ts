@@ -3,7 +3,7 @@ import { BarlakeError, ServiceError, WireError } from "../../../src/core/errors.
 import type { Issue } from "../../../src/core/issue.js";
 import { type DecodedKlines, decodeKlines } from "../../../src/wire/decode/decode-klines.js";
 import { DEFAULT_JSON_LIMITS } from "../../../src/wire/decode/json/json-sink.js";
-import type { KlineExpectation } from "../../../src/wire/decode/kline-expectation.js";
+import type { KlineExpectation } from "../../../src/wire/decode/kline-sink.js";
 import { numberKernel } from "../../../src/wire/kernel/number-kernel.js";
 import { barsOf } from "../any-kline-columns.js";
 import { cutEvery, utf8 } from "../chunks.js";

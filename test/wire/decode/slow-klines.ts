@@ -1,6 +1,6 @@
 import type { Issue, IssueRule } from "../../../src/core/issue.js";
 import { isSymbol } from "../../../src/market/symbol.js";
-import type { KlineExpectation } from "../../../src/wire/decode/kline-expectation.js";
+import type { KlineExpectation } from "../../../src/wire/decode/kline-sink.js";
 import { OPTIONAL_COLUMNS, WIRE_COLUMNS } from "../../../src/wire/kline-columns.js";
 import type { PlainBar } from "../any-kline-columns.js";
 import { depthOf, type JsonTree, jsonTree } from "./json/json-tokens.js";

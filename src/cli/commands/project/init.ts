@@ -7,8 +7,7 @@ import { type Cli, EXIT } from "../../cli.js";
 import { readConfig } from "../../config-file.js";
 import { lakeOption } from "../../options/lake-option.js";
 import { urlOption } from "../../options/service-option.js";
-import { SCHEMA_FILES } from "../../schemas/schema-files.js";
-import { CONFIG_FILE } from "../../settings.js";
+import { CONFIG_FILE, SCHEMA_FILES } from "../../settings.js";
 import { paint } from "../../text.js";
 
 /** What the files of a new project are made for. */

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
-import { describeName, listTables } from "../../../../src/cli/shell/describe.js";
+import { describeName, listTables } from "../../../../src/cli/shell/dot-commands.js";
 import { type Catalog, readMacroComment, splitUnit } from "../../../../src/db/catalog.js";
 import { readCatalog } from "../../../../src/db/read-catalog.js";
 import { Lake } from "../../../../src/lake/lake.js";

@@ -1,6 +1,6 @@
 import { rmSync } from "node:fs";
 import { expect, test } from "vitest";
-import { barsSince } from "../../../../src/dataset/store/changed-past.js";
+import { barsSince } from "../../../../src/dataset/store/lake-changes.js";
 import type { Manifest } from "../../../../src/dataset/store/manifest.js";
 import { Lake } from "../../../../src/lake/lake.js";
 import type { DataFile } from "../../../../src/lake/log/snapshot.js";

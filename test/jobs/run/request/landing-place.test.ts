@@ -1,7 +1,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { LandingPlace } from "../../../../src/jobs/run/request/landing-place.js";
+import { LandingPlace } from "../../../../src/jobs/run/request/request-sender.js";
 import { BARS_1D } from "../../../../src/schema/bars.js";
 import { endlessFiles } from "../../../lake/endless-files.js";
 import { land, openSession, temporaryLake } from "../../../lake/temporary-lake.js";

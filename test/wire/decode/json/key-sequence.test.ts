@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { KeySequence } from "../../../../src/wire/decode/json/key-sequence.js";
+import { KeySequence } from "../../../../src/wire/decode/json/json-scanner.js";
 import { utf8 } from "../../chunks.js";
 
 /** Reads keys as the scanner does. @returns the texts, and how many of them were recognized by their bytes. */
