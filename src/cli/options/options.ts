@@ -1,8 +1,9 @@
-import { InvalidArgumentError, Option } from "commander";
+import { Argument, InvalidArgumentError, Option } from "commander";
 import { millisecondsInHour } from "date-fns/constants";
 import { textMs } from "../../api/inputs.js";
 import { DAY_MS } from "../../core/time.js";
 import type { PointInTime } from "../../lake/lake.js";
+import type { TableSchema } from "../../schema/column.js";
 import { TABLES } from "../../schema/tables.js";
 
 /** Reads an option that is a whole number of at least 1. */
@@ -11,6 +12,23 @@ export function wholeNumber(text: string): number {
   if (!Number.isSafeInteger(n) || n < 1)
     throw new InvalidArgumentError("must be a whole number of at least 1");
   return n;
+}
+
+/** Reads an option that is a number above 0. */
+export function positiveNumber(text: string): number {
+  const n = Number(text);
+  if (!(n > 0 && Number.isFinite(n))) throw new InvalidArgumentError("must be a number above 0");
+  return n;
+}
+
+/** `[tables...]`, whose values {@link tablesNamed} reads. @param does what the command does with them. */
+export function tablesArgument(does: string): Argument {
+  return new Argument("[tables...]", does).choices(TABLES.map(({ name }) => name));
+}
+
+/** The tables of these names, in the order of the schema; all without a name. */
+export function tablesNamed(names: readonly string[]): readonly TableSchema[] {
+  return TABLES.filter(({ name }) => names.length === 0 || names.includes(name));
 }
 
 /** Reads a TCP port; 0 takes a free one. */

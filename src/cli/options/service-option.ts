@@ -11,6 +11,7 @@ import type { RunPlace } from "../../ui/runs/started-runs.js";
 import { ENDPOINTS, type EndpointGroup } from "../../wire/endpoints.js";
 import { paint } from "../text.js";
 import type { CommonOptions } from "./lake-option.js";
+import { positiveNumber } from "./options.js";
 
 /** Options of commands that send requests to a service. */
 export interface ServiceOptions extends CommonOptions {
@@ -46,8 +47,16 @@ export function serviceOptions(command: Command): Command {
     .addOption(urlOption())
     .addOption(rpmOption())
     .addOption(shareOption())
-    .addOption(minSpeedOption())
-    .addOption(maxResponseOption());
+    .option(
+      "--min-speed <bytes>",
+      "bytes a second, over a minute, below which a response is given up, and requested again (default: 1024)",
+      positiveNumber,
+    )
+    .option(
+      "--max-response-minutes <n>",
+      "minutes after which a response that is not complete is given up (default: 30)",
+      positiveNumber,
+    );
 }
 
 /** `--url URL`, from BARLAKE_URL. The key comes only from the environment, so that no process list shows it. */
@@ -65,19 +74,6 @@ export function rpmOption(): Option {
 export function shareOption(): Option {
   const says = "part of the key's quota to use, where another process has the rest (default: 1)";
   return new Option("--share <part>", says).argParser(shareOf);
-}
-
-/** `--min-speed`: for connections slower than the default permits. */
-export function minSpeedOption(): Option {
-  const says =
-    "bytes a second, over a minute, below which a response is given up, and requested again (default: 1024)";
-  return new Option("--min-speed <bytes>", says).argParser(positive);
-}
-
-/** `--max-response-minutes`: the longest time to wait for one response. */
-export function maxResponseOption(): Option {
-  const says = "minutes after which a response that is not complete is given up (default: 30)";
-  return new Option("--max-response-minutes <n>", says).argParser(positive);
 }
 
 /** How a command uses a service. */
@@ -157,14 +153,14 @@ function note(text: string): void {
 }
 
 function rpmOf(text: string): number | ByGroup<number> {
-  if (!text.includes("=")) return positive(text);
+  if (!text.includes("=")) return positiveNumber(text);
   const groups = [...new Set<EndpointGroup>(Object.values(ENDPOINTS).map(({ group }) => group))];
   return Object.fromEntries(
     text.split(",").map((part) => {
       const [name = "", n = ""] = part.split("=").map((side) => side.trim());
       const group = groups.find((one) => one === name);
       if (group === undefined) throw new InvalidArgumentError(`${name} is not one of ${groups.join(", ")}`);
-      return [group, positive(n)];
+      return [group, positiveNumber(n)];
     }),
   );
 }
@@ -181,15 +177,9 @@ function environmentShare(): number | undefined {
 }
 
 function shareOf(text: string): number {
-  const share = positive(text);
+  const share = positiveNumber(text);
   if (share > 1) throw new InvalidArgumentError("must be a number above 0, up to 1");
   return share;
-}
-
-function positive(text: string): number {
-  const n = Number(text);
-  if (!(n > 0 && Number.isFinite(n))) throw new InvalidArgumentError("must be a number above 0");
-  return n;
 }
 
 /** What runs of the workspace get their key from: the environment, as `run` does. */

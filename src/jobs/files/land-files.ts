@@ -1,12 +1,11 @@
-import type { Clock } from "../../core/time.js";
 import { literal } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
-import type { Lake } from "../../lake/lake.js";
 import type { RejectCount, Rejects } from "../../lake/land/rejects.js";
 import type { LandReport } from "../../lake/land/upsert.js";
 import type { Txn } from "../../lake/log/delta-actions.js";
 import type { Fence } from "../../lake/log/fence.js";
 import { runImport } from "../import/run-import.js";
+import type { RunContext } from "../run/run-context.js";
 import type { FoundFile, ReadContent } from "./file-source.js";
 import type { FilesPipeline, OpenPipeline } from "./files-pipeline.js";
 import { recordLanded } from "./landed-files.js";
@@ -28,15 +27,15 @@ export interface LandedBatch {
   readonly remarks: readonly string[];
 }
 
-interface FilesLanding {
+/** A run of a pipeline of files. */
+export interface FilesRun extends Pick<RunContext, "lake" | "clock" | "runId" | "signal"> {
   readonly pipeline: FilesPipeline;
-  readonly lake: Lake;
-  readonly clock: Clock;
-  readonly runId: string;
+  readonly fence: Fence;
+}
+
+interface FilesLanding extends FilesRun {
   /** Distinguishes the commits of a run, from 1. */
   readonly part: number;
-  readonly fence: Fence;
-  readonly signal: AbortSignal;
   /** Called after each file that was read. */
   readonly onFile: (done: number) => void;
 }

@@ -2,23 +2,21 @@ import { messageOf, UsageError } from "../../core/errors.js";
 import { type Clock, ticksOf } from "../../core/time.js";
 import { jsonParameter } from "../../db/session/named-values.js";
 import { Session } from "../../db/session/session.js";
-import type { Lake } from "../../lake/lake.js";
 import type { RejectCount } from "../../lake/land/rejects.js";
 import type { LandReport } from "../../lake/land/upsert.js";
 import { writerSpillOptions } from "../../lake/local/work-folder.js";
-import type { Fence } from "../../lake/log/fence.js";
 import { publish } from "../../lake/publish.js";
 import { type EndedRun, takeRun } from "../../lake/requests/run-lease.js";
 import { landRequests } from "../ledger/ledger.js";
 import { type Progress, RunProgress } from "../run/report/run-progress.js";
 import { changesOf, recordEnded, recordRun } from "../run/report/run-record.js";
 import { type RunReport, reportOf } from "../run/report/run-report.js";
-import { landOptions } from "../run/run-context.js";
+import { landOptions, type RunContext } from "../run/run-context.js";
 import { type RunFacts, RunLog } from "../run/run-log.js";
 import { inOneLake, runSubject, runTables } from "../run/run-subject.js";
 import type { FoundFile, ReadContent } from "./file-source.js";
 import { type FilesPipeline, type OpenPipeline, openPipeline } from "./files-pipeline.js";
-import { type FileToLand, isSame, type LandedBatch, landFiles } from "./land-files.js";
+import { type FilesRun, type FileToLand, isSame, type LandedBatch, landFiles } from "./land-files.js";
 import { type FileOutcome, fileRecord, recordLanded } from "./landed-files.js";
 import { type FilesReport, groupRemarks } from "./plan-files.js";
 
@@ -117,11 +115,8 @@ async function readUnchanged(
   return undefined;
 }
 
-export interface FilesEnvironment {
-  readonly lake: Lake;
-  readonly clock: Clock;
-  readonly runId: string;
-  /** Ends the run before the next commit. */
+/** The signal ends the run before the next commit. */
+export interface FilesEnvironment extends Pick<RunContext, "lake" | "clock" | "runId"> {
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: ((progress: Progress) => void) | undefined;
 }
@@ -130,17 +125,8 @@ export interface FilesEnvironment {
 const BATCH_FILES = 2000;
 const BATCH_BYTES = 256 * 1024 ** 2;
 
-interface FilesRun {
-  readonly pipeline: FilesPipeline;
-  readonly lake: Lake;
-  readonly clock: Clock;
-  readonly runId: string;
-  readonly signal: AbortSignal;
-  readonly session: Session;
+interface LeasedRun extends FilesRun, Pick<RunContext, "session" | "startedAt" | "startedTicks"> {
   readonly progress: RunProgress;
-  readonly fence: Fence;
-  readonly startedAt: number;
-  readonly startedTicks: number;
 }
 
 interface Done {
@@ -188,7 +174,7 @@ export async function runFiles(
   }
 }
 
-async function runLeased(run: FilesRun, options: object): Promise<RunReport> {
+async function runLeased(run: LeasedRun, options: object): Promise<RunReport> {
   const { lake, signal, progress } = run;
   const done: Done = {
     listed: 0,
@@ -227,7 +213,7 @@ async function runLeased(run: FilesRun, options: object): Promise<RunReport> {
   return report();
 }
 
-async function work(run: FilesRun, done: Done): Promise<void> {
+async function work(run: LeasedRun, done: Done): Promise<void> {
   const { pipeline, lake, clock, signal, session, progress } = run;
   progress.doing("listing");
   await using open = await openPipeline(pipeline, lake, session);
@@ -253,7 +239,7 @@ async function work(run: FilesRun, done: Done): Promise<void> {
 
 /** Records copies of files that have landed, so that they do not land once the others are changed or gone. */
 async function recordCopies(
-  { pipeline, lake, clock, runId, fence }: FilesRun,
+  { pipeline, lake, clock, runId, fence }: LeasedRun,
   { landed }: OpenPipeline,
   done: Done,
   copies: SortedFiles["copies"],
@@ -269,7 +255,7 @@ async function recordCopies(
 
 /** Enters what became of the files that were refused before and are not read now, and those that cannot be read. */
 async function settle(
-  run: FilesRun,
+  run: LeasedRun,
   { files, refused }: OpenPipeline,
   done: Done,
   { unreadable, unchanged, copies }: SortedFiles,
@@ -288,7 +274,7 @@ async function settle(
 }
 
 async function landBatch(
-  run: FilesRun,
+  run: LeasedRun,
   open: OpenPipeline,
   done: Done,
   { sorted, batch, part }: { sorted: SortedFiles; batch: readonly WaitingFile[]; part: number },
@@ -313,7 +299,7 @@ async function landBatch(
 
 /** Notes the result of a commit, in the ledger, too. */
 async function note(
-  run: FilesRun,
+  run: LeasedRun,
   open: OpenPipeline,
   done: Done,
   {
@@ -364,7 +350,7 @@ async function note(
   await enter(run, outcomes);
 }
 
-async function enter(run: FilesRun, outcomes: ReadonlyMap<string, FileOutcome>): Promise<void> {
+async function enter(run: LeasedRun, outcomes: ReadonlyMap<string, FileOutcome>): Promise<void> {
   const { pipeline, session, lake, clock, runId } = run;
   const of = { runId, pipeline: pipeline.name, dataset: pipeline.table, askedAt: clock.now() };
   const records = [...outcomes].map(([file, outcome]) => fileRecord(of, file, outcome));
@@ -386,7 +372,7 @@ function batchesOf(waiting: readonly WaitingFile[]): WaitingFile[][] {
   return batches;
 }
 
-function filesReport(run: FilesRun, done: Done, changes: RunFacts["changes"], failed: unknown): RunReport {
+function filesReport(run: LeasedRun, done: Done, changes: RunFacts["changes"], failed: unknown): RunReport {
   const { pipeline, signal, clock, runId, startedAt, startedTicks } = run;
   const { landed, refused, left, tables } = done;
   const own = tables.filter(({ table }) => table === pipeline.table);

@@ -8,7 +8,7 @@ import type { TableSchema } from "../../schema/column.js";
 import { UNIVERSES } from "../../schema/reference.js";
 import type { ImportOptions } from "./import-options.js";
 import { fieldNames } from "./plan/field-names.js";
-import { timeFormat } from "./plan/read-time.js";
+import { isZone, timeFormat } from "./plan/read-time.js";
 import { ENCODINGS } from "./text/csv-dialect.js";
 
 /** Valid names of extra statement fields. A table of statements gets a column for each field. */
@@ -54,14 +54,6 @@ function isOfActions(table: TableSchema): boolean {
 /** Whether the rows of a table say who said so. */
 function hasSources(table: TableSchema): boolean {
   return isOfActions(table) || table === UNIVERSES;
-}
-
-function isZone(zone: string): boolean {
-  try {
-    return new Intl.DateTimeFormat("en", { timeZone: zone }).format(0) !== "";
-  } catch {
-    return false;
-  }
 }
 
 function isEncoding(encoding: string): boolean {

@@ -43,38 +43,7 @@ const EARLIER = "barlake/absences-of-the-ledger";
  */
 const VOUCHING: readonly AbsenceReason[] = ["others_came", "as_before", "suspended"];
 
-/** What a record of the ledger says about bars that did not come. */
-interface AnswerRecord {
-  readonly dataset: string;
-  readonly status: RequestStatus;
-  /** Undefined for a snapshot. */
-  readonly window?: TimeRange | undefined;
-  /** End of the final bars at the time of the request (epoch ms); undefined for data that does not become final. */
-  readonly finalEnd?: number | undefined;
-  readonly symbols: readonly string[];
-  readonly absent: readonly string[];
-  readonly reason?: string | undefined;
-  /**
-   * Of a response of daily bars: the stretches of the window without a bar of the symbols that have some in it. They land
-   * as absences; of these symbols nothing else is absent in the window.
-   */
-  readonly empty?: readonly { readonly symbol: string; readonly window: TimeRange }[] | undefined;
-}
-
-/**
- * Lands what records of the ledger show about days without daily bars. Call it before the records land: a run that is
- * killed in between requests the days again.
- */
-async function landAbsences(
-  session: Session,
-  lake: Lake,
-  records: readonly AnswerRecord[],
-  options: LandOptions,
-): Promise<void> {
-  await landAbsentDays(session, lake, records.flatMap(shownBy), options);
-}
-
-function shownBy(record: AnswerRecord): AbsentDays[] {
+function shownBy(record: RequestRecord): AbsentDays[] {
   const { dataset, status, reason = "", symbols, absent, window, finalEnd, empty } = record;
   if (dataset !== BARS_1D.name || window === undefined || (status !== "answered" && status !== "empty"))
     return [];
@@ -191,7 +160,21 @@ export async function recordAbsencesLand(lake: Lake, options: LandOptions): Prom
 export const ROWS_SET_ASIDE = "rows were set aside";
 
 /** One row of the ledger: a request and its result. Times are in epoch milliseconds. */
-export interface RequestRecord extends AnswerRecord {
+export interface RequestRecord {
+  readonly dataset: string;
+  readonly status: RequestStatus;
+  /** Undefined for a snapshot. */
+  readonly window?: TimeRange | undefined;
+  /** End of the final bars at the time of the request (epoch ms); undefined for data that does not become final. */
+  readonly finalEnd?: number | undefined;
+  readonly symbols: readonly string[];
+  readonly absent: readonly string[];
+  readonly reason?: string | undefined;
+  /**
+   * Of a response of daily bars: the stretches of the window without a bar of the symbols that have some in it. They land
+   * as absences; of these symbols nothing else is absent in the window.
+   */
+  readonly empty?: readonly { readonly symbol: string; readonly window: TimeRange }[] | undefined;
   readonly runId: string;
   readonly pipeline: string;
   readonly requestId: string;
@@ -213,7 +196,8 @@ export async function landRequests(
   options: LandOptions,
 ): Promise<number | undefined> {
   if (records.length === 0) return undefined;
-  await landAbsences(session, lake, records, options);
+  // Days without bars land first: a run that is killed in between requests them again.
+  await landAbsentDays(session, lake, records.flatMap(shownBy), options);
   const rows = records.map((r) => ({
     run_id: r.runId,
     request_id: r.requestId,

@@ -57,7 +57,7 @@ const MOST_TRIES = 2;
  * @throws {ServiceError}, {@link TransportError} or {@link WireError} where a request fails, or where responses are not
  *   about the window, or do not show whether a symbol has bars.
  */
-export async function askWindowAgain(
+async function askWindowAgain(
   client: ServiceClient,
   { period, symbols, window, control }: AskedWindow,
   oldestKnown: ReadonlyMap<string, number>,
@@ -136,7 +136,7 @@ const IN_WINDOW = `symbol IN (SELECT unnest(from_json($1, '["VARCHAR"]')))
   AND timestamp >= make_timestamptz($2::BIGINT * 1000) AND timestamp < make_timestamptz($3::BIGINT * 1000)`;
 
 /** The oldest bar that a lake has of each symbol in a window, in epoch milliseconds. */
-export async function oldestInLake(
+async function oldestInLake(
   session: Session,
   table: TableSchema,
   { symbols, window }: AskedWindow,
@@ -149,21 +149,24 @@ export async function oldestInLake(
 }
 
 /**
- * Compares a service's bars in a window with the bars of the lake, by key, in the form in which they would land.
- * Symbols with unusable columns are left out. If bars of a symbol were set aside, no bar of the symbol counts as gone:
+ * Requests a window again, and compares the service's bars with those of the lake, by key, in the form in which they would
+ * land. Symbols with unusable columns are left out. If bars of a symbol were set aside, no bar of the symbol counts as gone:
  * the service has these bars, but in a wrong form.
  *
  * @param compared receives the bars: `symbol`, `timestamp`, `kind` (null where both bars are equal) and `values`.
- * @param now epoch milliseconds.
+ * @throws as {@link askWindowAgain}.
  */
 export async function compareWindow(
   session: Session,
   compared: TempTable,
+  { client, clock, signal }: SampleEnvironment,
   table: TableSchema,
-  { symbols, window }: AskedWindow,
-  { responses, unusable }: WholeWindow,
-  now: number,
+  asked: AskedWindow,
 ): Promise<void> {
+  const known = await oldestInLake(session, table, asked);
+  const { responses, unusable } = await askWindowAgain(client, asked, known, signal);
+  const { symbols, window } = asked;
+  const now = clock.now();
   const isMinute = isMinutes(table);
   const rules = { finalEnd: finalEnds(now), possibleEnd: possibleEnds(now, isMinute) };
   const bars = responses.map(({ columns }, n) => ({
@@ -342,14 +345,12 @@ interface Comparison {
 async function compareRequest(
   session: Session,
   seen: TempTable,
-  { client, clock, signal }: SampleEnvironment,
+  environment: SampleEnvironment,
   request: SampledRequest,
 ): Promise<Comparison> {
   const { table } = request;
-  const known = await oldestInLake(session, table, request);
-  const whole = await askWindowAgain(client, request, known, signal);
   await using sampled = new TempTable(session, "sampled_bars");
-  await compareWindow(session, sampled, table, request, whole, clock.now());
+  await compareWindow(session, sampled, environment, table, request);
   // Requests overlap, mostly those of a lookback. A bar is counted only once.
   const key = `"table" = ${literal(table.name)} AND seen.symbol = ${sampled.name}.symbol AND seen.timestamp = ${sampled.name}.timestamp`;
   await session.run(`DELETE FROM ${sampled.name} WHERE EXISTS (FROM ${seen.name} seen WHERE ${key})`);
@@ -362,8 +363,13 @@ async function compareRequest(
   );
   const { bars: compared = 0, ...counts } = counted ?? { changed: 0, gone: 0, new: 0 };
   const shown = await session.json<Omit<DeviatingBar, "table">>(
-    `SELECT symbol, strftime(timestamp, '%Y-%m-%dT%H:%M:%S.%gZ') AS timestamp, kind, "values"
+    `SELECT symbol, ${isoSql("timestamp")} AS timestamp, kind, "values"
      FROM ${sampled.name} WHERE kind IS NOT NULL ORDER BY symbol, ${sampled.name}.timestamp LIMIT ${SHOWN_A_REQUEST}`,
   );
   return { bars: compared, counts, deviations: shown.map((one) => ({ table: table.name, ...one })) };
+}
+
+/** SQL of a time in ISO 8601, UTC. */
+export function isoSql(time: string): string {
+  return `strftime(${time}, '%Y-%m-%dT%H:%M:%S.%gZ')`;
 }

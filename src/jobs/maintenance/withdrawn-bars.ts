@@ -8,13 +8,7 @@ import { regionOf } from "../../market/symbol.js";
 import { BARS_1D } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { newRunId } from "../run/run-pipeline.js";
-import {
-  type AskedWindow,
-  askWindowAgain,
-  compareWindow,
-  oldestInLake,
-  type SampleEnvironment,
-} from "./check-sample.js";
+import { type AskedWindow, compareWindow, isoSql, type SampleEnvironment } from "./check-sample.js";
 
 /** Bars of one symbol that a service no longer returns. */
 interface WithdrawnBars {
@@ -56,7 +50,7 @@ export async function withdrawnBars(
   const window: AskedWindow = { ...asked, period, control: await controlSymbol(session, table, asked) };
   await using sampled = new TempTable(session, "sampled_bars");
   await using gone = new TempTable(session, "withdrawn_bars");
-  await compareOnce(session, sampled, environment, table, window);
+  await compareWindow(session, sampled, environment, table, window);
   const found = `SELECT symbol, timestamp FROM ${sampled.name} WHERE kind = 'gone'`;
   const [both] = await session.json<{ n: number }>(
     `SELECT count(*) FILTER (kind IS NULL OR kind = 'changed')::DOUBLE AS n FROM ${sampled.name}`,
@@ -64,7 +58,7 @@ export async function withdrawnBars(
   await gone.fill(found);
   const symbols = await symbolsIn(session, gone);
   if (symbols.length > 0) {
-    await compareOnce(session, sampled, environment, table, { ...window, symbols });
+    await compareWindow(session, sampled, environment, table, { ...window, symbols });
     await session.run(`DELETE FROM ${gone.name} WHERE (symbol, timestamp) NOT IN (${found})`);
   }
   const withdrawn = await session.json<WithdrawnBars>(
@@ -78,17 +72,6 @@ export async function withdrawnBars(
       : undefined;
   if (accepted !== undefined) await publish(lake);
   return { table: table.name, bars: both?.n ?? 0, withdrawn, accepted };
-}
-
-async function compareOnce(
-  session: Session,
-  sampled: TempTable,
-  { client, clock, signal }: SampleEnvironment,
-  table: TableSchema,
-  window: AskedWindow,
-): Promise<void> {
-  const whole = await askWindowAgain(client, window, await oldestInLake(session, table, window), signal);
-  await compareWindow(session, sampled, table, window, whole, clock.now());
 }
 
 /** Another symbol of the same region, with the most bars in a window. */
@@ -110,8 +93,4 @@ async function controlSymbol(
 async function symbolsIn(session: Session, { name }: TempTable): Promise<string[]> {
   const rows = await session.json<{ symbol: string }>(`SELECT DISTINCT symbol FROM ${name} ORDER BY symbol`);
   return rows.map(({ symbol }) => symbol);
-}
-
-function isoSql(time: string): string {
-  return `strftime(${time}, '%Y-%m-%dT%H:%M:%S.%gZ')`;
 }

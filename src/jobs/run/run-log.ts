@@ -53,6 +53,8 @@ export interface RunFacts {
   readonly stopped: string | undefined;
 }
 
+type FactsAtEnd = Pick<RunFacts, "rejected" | "changes" | "lists">;
+
 /** Accumulates what a run does; {@link facts} returns all of it. */
 export class RunLog {
   readonly completeness = new Completeness();
@@ -65,9 +67,7 @@ export class RunLog {
   #healed = 0;
   #rows = 0;
   #bytes = 0;
-  #rejected: readonly RejectCount[] = [];
-  #changes: readonly ReferenceChange[] = [];
-  #lists: readonly RunList[] = [];
+  #atEnd: FactsAtEnd = { rejected: [], changes: [], lists: [] };
   #stopped: string | undefined;
 
   sent(): void {
@@ -140,21 +140,15 @@ export class RunLog {
     this.#landed.push(report);
   }
 
-  rejected(counts: readonly RejectCount[]): void {
-    this.#rejected = counts;
-  }
-
-  changed(changes: readonly ReferenceChange[]): void {
-    this.#changes = changes;
-  }
-
-  listsKnown(lists: readonly RunList[]): void {
-    this.#lists = lists;
+  /** Stores facts that are known when everything has landed. */
+  ended(facts: Partial<FactsAtEnd>): void {
+    this.#atEnd = { ...this.#atEnd, ...facts };
   }
 
   facts(): RunFacts {
     return {
       requests: { ...this.#requests },
+      ...this.#atEnd,
       healed: this.#healed,
       rows: this.#rows,
       bytes: this.#bytes,
@@ -162,9 +156,6 @@ export class RunLog {
       failures: [...this.#failures],
       symbols: this.#symbols.counts(),
       completeness: this.completeness.tables(),
-      rejected: this.#rejected,
-      changes: this.#changes,
-      lists: this.#lists,
       forbidden: new Map(this.#forbidden),
       notOffered: new Map(this.#notOffered),
       stopped: this.#stopped,

@@ -223,15 +223,15 @@ async function runLeased(
   }
   try {
     await run.exclusive(() => run.ledger.land());
-    log.rejected(await context.rejects.save(lake));
+    log.ended({ rejected: await context.rejects.save(lake) });
     await record();
     const { landed, requests } = log.facts();
     if (landed.some((one) => one.inserted + one.updated > 0) || requests.sent > 0) {
       run.progress.doing("views");
       await publish(lake);
-      log.changed(await changesOf(context, landed));
+      log.ended({ changes: await changesOf(context, landed) });
     }
-    log.listsKnown(await runLists(context, pipeline, demand));
+    log.ended({ lists: await runLists(context, pipeline, demand) });
   } catch (error) {
     failed = failed === undefined ? error : firstOf([failed, error]);
     await record().catch(() => {});

@@ -11,16 +11,10 @@ import { REQUESTS, RUNS } from "../../schema/runs.js";
 import { TABLES } from "../../schema/tables.js";
 import type { ImportTable } from "../import/import-options.js";
 import type { Pipeline } from "../pipeline/definition.js";
-
-/** The symbols and times that the caller requests instead of those of the pipeline. */
-interface Demand {
-  readonly symbols?: readonly string[] | undefined;
-  readonly universes?: readonly string[] | undefined;
-  readonly regions?: readonly string[] | undefined;
-}
+import type { RunOptions } from "./run-demand.js";
 
 /** What a run of a pipeline requests, and the tables in which it lands, except the tables about runs. */
-export function runSubject(pipeline: Pipeline, options: Demand): Omit<RunSubject, "runId"> {
+export function runSubject(pipeline: Pipeline, options: RunOptions): Omit<RunSubject, "runId"> {
   const subject = { pipeline: pipeline.name, regions: regionsOf(pipeline, options) };
   switch (pipeline.kind) {
     case "reference":
@@ -56,7 +50,7 @@ export function runTables(pipeline: Pipeline): readonly TableSchema[] {
 }
 
 /** The regions that a run requests; undefined where it may be all regions. */
-function regionsOf(pipeline: Pipeline, options: Demand): readonly string[] | undefined {
+function regionsOf(pipeline: Pipeline, options: RunOptions): readonly string[] | undefined {
   if (pipeline.kind !== "bars" && pipeline.kind !== "statements") return undefined;
   const { symbols, universes } = options.symbols || options.universes ? options : pipeline;
   if (options.regions !== undefined) return options.regions;

@@ -1,4 +1,4 @@
-import { Argument, InvalidArgumentError, Option } from "commander";
+import { InvalidArgumentError, Option } from "commander";
 import { systemClock } from "../../../client/system-clock.js";
 import { auditLake } from "../../../jobs/maintenance/audit-lake.js";
 import { type CheckReport, checkLake } from "../../../jobs/maintenance/check-lake.js";
@@ -6,10 +6,10 @@ import { checkSample, type SampleReport, type SampleSize } from "../../../jobs/m
 import { type ScrubReport, scrubLake } from "../../../jobs/maintenance/scrub-lake.js";
 import type { Lake } from "../../../lake/lake.js";
 import type { Finding, Severity } from "../../../lake/maintenance/check/finding.js";
-import { TABLES } from "../../../schema/tables.js";
 import { type Cli, EXIT } from "../../cli.js";
 import { failuresOf, throwErrors } from "../../error-text.js";
 import { jsonOption, lakeOption, openExistingLake, printJson } from "../../options/lake-option.js";
+import { tablesArgument, tablesNamed } from "../../options/options.js";
 import { openService, type ServiceOptions, serviceOptions } from "../../options/service-option.js";
 import { progressView } from "../../progress.js";
 import { auditText, isAsLanded, sampleText, scrubText } from "../../reports/check-text.js";
@@ -31,11 +31,7 @@ export function addCheck(cli: Cli): void {
   serviceOptions(
     cli.program
       .command("check")
-      .addArgument(
-        new Argument("[tables...]", "tables to check; without one, all").choices(
-          TABLES.map(({ name }) => name),
-        ),
-      )
+      .addArgument(tablesArgument("tables to check; without one, all"))
       .option("--deep", "read every file in full: content, rows, order, statistics, keys")
       .option("--scrub", "verify the files that were verified longest ago: run once a day, all in four weeks")
       .option("--audits", "run the audits of sql/audits over the views: what the rows say of one another")
@@ -66,7 +62,7 @@ Examples:
     )
     .action((names: readonly string[], options: Options) =>
       cli.action(async () => {
-        const tables = TABLES.filter(({ name }) => names.length === 0 || names.includes(name));
+        const tables = tablesNamed(names);
         const lake = await openExistingLake(options);
         const view =
           options.deep && !(options.json && process.stderr.isTTY) ? progressView("check") : undefined;

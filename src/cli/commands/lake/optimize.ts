@@ -1,10 +1,9 @@
-import { Argument, InvalidArgumentError, Option } from "commander";
+import { Option } from "commander";
 import { systemClock } from "../../../client/system-clock.js";
 import { optimizeLake } from "../../../jobs/maintenance/optimize-lake.js";
 import { newRunId } from "../../../jobs/run/run-pipeline.js";
 import { CODECS, type Codec } from "../../../lake/files/data-file.js";
 import { type OptimizeReport, TARGET_BYTES } from "../../../lake/maintenance/optimize.js";
-import { TABLES } from "../../../schema/tables.js";
 import { type Cli, EXIT } from "../../cli.js";
 import { failuresOf, throwErrors } from "../../error-text.js";
 import {
@@ -14,6 +13,7 @@ import {
   openExistingLake,
   printJson,
 } from "../../options/lake-option.js";
+import { positiveNumber, tablesArgument, tablesNamed } from "../../options/options.js";
 import { progressView } from "../../progress.js";
 import { count, paint, plural, size, table } from "../../text.js";
 
@@ -28,14 +28,10 @@ const BYTES_A_MB = 1_000_000;
 export function addOptimize(cli: Cli): void {
   cli.program
     .command("optimize")
-    .addArgument(
-      new Argument("[tables...]", "tables to compact; without one, all").choices(
-        TABLES.map(({ name }) => name),
-      ),
-    )
+    .addArgument(tablesArgument("tables to compact; without one, all"))
     .addOption(
       new Option("--target-mb <n>", "size that a file has at most, in MB")
-        .argParser(positive)
+        .argParser(positiveNumber)
         .default(TARGET_BYTES / BYTES_A_MB),
     )
     .addOption(
@@ -63,7 +59,7 @@ Examples:
     )
     .action((names: string[], options: Options) =>
       cli.action(async () => {
-        const tables = TABLES.filter(({ name }) => names.length === 0 || names.includes(name));
+        const tables = tablesNamed(names);
         const lake = await openExistingLake(options);
         const view = options.json && process.stderr.isTTY ? undefined : progressView("optimize");
         const { reports, errors } = await optimizeLake(
@@ -144,10 +140,4 @@ function printCodecs(reports: readonly OptimizeReport[]): void {
     process.stdout.write(
       `left with the codec ${change}: ${plural(files, "compacted file")}; --rewrite rewrites them\n`,
     );
-}
-
-function positive(text: string): number {
-  const n = Number(text);
-  if (!(n > 0 && Number.isFinite(n))) throw new InvalidArgumentError("must be a number above 0");
-  return n;
 }

@@ -1,11 +1,9 @@
-import { Argument } from "commander";
 import { systemClock } from "../../../client/system-clock.js";
 import { type RepairedFile, type RepairReport, repairLake } from "../../../jobs/maintenance/repair-lake.js";
 import { newRunId } from "../../../jobs/run/run-pipeline.js";
 import { Lake } from "../../../lake/lake.js";
 import { isRegion, REGIONS } from "../../../market/regions.js";
 import { localDate } from "../../../market/zone.js";
-import { TABLES } from "../../../schema/tables.js";
 import { type Cli, EXIT } from "../../cli.js";
 import { failuresOf, throwErrors } from "../../error-text.js";
 import {
@@ -15,6 +13,7 @@ import {
   openExistingLake,
   printJson,
 } from "../../options/lake-option.js";
+import { tablesArgument, tablesNamed } from "../../options/options.js";
 import { progressView } from "../../progress.js";
 import { count, plural, table } from "../../text.js";
 
@@ -26,9 +25,7 @@ interface Options extends CommonOptions {
 export function addRepair(cli: Cli): void {
   cli.program
     .command("repair")
-    .addArgument(
-      new Argument("[tables...]", "tables; without one, all").choices(TABLES.map(({ name }) => name)),
-    )
+    .addArgument(tablesArgument("tables; without one, all"))
     .option(
       "--from <lake>",
       "a copy of the lake: lost files, or their rows, are taken from it where it has them",
@@ -54,7 +51,7 @@ Examples:
     )
     .action((names: readonly string[], options: Options) =>
       cli.action(async () => {
-        const tables = TABLES.filter(({ name }) => names.length === 0 || names.includes(name));
+        const tables = tablesNamed(names);
         const lake = await openExistingLake(options);
         const view = options.json && process.stderr.isTTY ? undefined : progressView("repair");
         const { reports, errors } = await repairLake(

@@ -1,9 +1,7 @@
-import { Argument } from "commander";
 import { systemClock } from "../../../client/system-clock.js";
 import { vacuumLake } from "../../../jobs/maintenance/vacuum-lake.js";
 import { STAGING } from "../../../lake/local/work-folder.js";
 import type { VacuumReport } from "../../../lake/maintenance/vacuum.js";
-import { TABLES } from "../../../schema/tables.js";
 import { type Cli, EXIT } from "../../cli.js";
 import { failuresOf, throwErrors } from "../../error-text.js";
 import {
@@ -13,7 +11,7 @@ import {
   openExistingLake,
   printJson,
 } from "../../options/lake-option.js";
-import { retentionOption } from "../../options/options.js";
+import { retentionOption, tablesArgument, tablesNamed } from "../../options/options.js";
 import { count, plural, size, table } from "../../text.js";
 
 interface Options extends CommonOptions {
@@ -25,9 +23,7 @@ interface Options extends CommonOptions {
 export function addVacuum(cli: Cli): void {
   cli.program
     .command("vacuum")
-    .addArgument(
-      new Argument("[tables...]", "tables; without one, all").choices(TABLES.map(({ name }) => name)),
-    )
+    .addArgument(tablesArgument("tables; without one, all"))
     .addOption(retentionOption("versions newer than this remain readable, as 7d or 12h", "7d"))
     .option("--dry-run", "show what would be deleted, and delete nothing")
     .addOption(lakeOption())
@@ -45,7 +41,7 @@ Examples:
     )
     .action((names: readonly string[], options: Options) =>
       cli.action(async () => {
-        const tables = TABLES.filter(({ name }) => names.length === 0 || names.includes(name));
+        const tables = tablesNamed(names);
         const dryRun = options.dryRun === true;
         const lake = await openExistingLake(options);
         const { reports, errors } = await vacuumLake(

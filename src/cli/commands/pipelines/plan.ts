@@ -1,10 +1,11 @@
 import { limitsOf } from "../../../api/service/service-access.js";
 import { systemClock } from "../../../client/system-clock.js";
+import { groupBy } from "../../../core/group-by.js";
 import { expectedRows } from "../../../jobs/ingest/bars/bars-demand.js";
 import type { Pipeline } from "../../../jobs/pipeline/definition.js";
 import { loadPipeline } from "../../../jobs/pipeline/load-pipeline.js";
 import { demandOf as demandOfPipeline } from "../../../jobs/run/run-demand.js";
-import { type PlannedRequest, planPipeline, type RunOptions } from "../../../jobs/run/run-pipeline.js";
+import { planPipeline, type RunOptions } from "../../../jobs/run/run-pipeline.js";
 import type { Lake } from "../../../lake/lake.js";
 import { type Cli, EXIT } from "../../cli.js";
 import { jsonOption, lakeOption, openLake, printJson } from "../../options/lake-option.js";
@@ -79,8 +80,7 @@ export async function printPlan(
     );
     return EXIT.done;
   }
-  const byRegion = groupByRegion(units);
-  const rows = [...byRegion].map(([region, group]) => {
+  const rows = [...groupBy(units, ({ region }) => region)].map(([region, group]) => {
     const bars = expectedRows(group, pipeline.period);
     return {
       region,
@@ -132,10 +132,4 @@ export async function printPlan(
     `${table(["region", "requests", "symbols", "windows", "bars at most", "responses", "in the lake"], cells)}\n${quota}\n`,
   );
   return EXIT.done;
-}
-
-function groupByRegion(units: readonly PlannedRequest[]): Map<string, PlannedRequest[]> {
-  const groups = new Map<string, PlannedRequest[]>();
-  for (const unit of units) groups.set(unit.region, [...(groups.get(unit.region) ?? []), unit]);
-  return groups;
 }

@@ -25,13 +25,9 @@ import { lakeOption, openLake } from "../../options/lake-option.js";
 import { portOption, retentionOption, usersPipelines } from "../../options/options.js";
 import {
   checkService,
-  maxResponseOption,
-  minSpeedOption,
   openService,
-  rpmOption,
   type ServiceOptions,
-  shareOption,
-  urlOption,
+  serviceOptions,
   withQuota,
 } from "../../options/service-option.js";
 import { progressView, showRun } from "../../progress.js";
@@ -52,27 +48,24 @@ interface Options extends ServiceOptions, NotifyOptions {
 }
 
 export function addSchedule(cli: Cli): void {
-  cli.program
-    .command("schedule")
-    .argument("[pipelines...]", "names or files; without one, all that have a name and a schedule")
-    .option("--once", "run what is due now, then end: for cron")
-    .option("--no-catch-up", "skip what was due in the last 24 hours and has not run")
-    .option("--no-compact", "do not compact tables with many small files after a run")
-    .option("--no-vacuum", "delete nothing that only old versions need")
-    .addOption(retentionOption("old versions remain readable for this time, as 30d or 12h", "30d"))
-    .option("--no-scrub", "do not verify a part of the lake each day (all of it in four weeks)")
-    .addOption(notifyOption())
-    .addOption(
-      new Option("--metrics-port <n>", "serve /metrics and /healthz there; 0 takes a free port").argParser(
-        portOption,
-      ),
-    )
-    .option("--metrics-host <address>", "address that the metrics are served on", "127.0.0.1")
-    .addOption(urlOption())
-    .addOption(rpmOption())
-    .addOption(shareOption())
-    .addOption(minSpeedOption())
-    .addOption(maxResponseOption())
+  serviceOptions(
+    cli.program
+      .command("schedule")
+      .argument("[pipelines...]", "names or files; without one, all that have a name and a schedule")
+      .option("--once", "run what is due now, then end: for cron")
+      .option("--no-catch-up", "skip what was due in the last 24 hours and has not run")
+      .option("--no-compact", "do not compact tables with many small files after a run")
+      .option("--no-vacuum", "delete nothing that only old versions need")
+      .addOption(retentionOption("old versions remain readable for this time, as 30d or 12h", "30d"))
+      .option("--no-scrub", "do not verify a part of the lake each day (all of it in four weeks)")
+      .addOption(notifyOption())
+      .addOption(
+        new Option("--metrics-port <n>", "serve /metrics and /healthz there; 0 takes a free port").argParser(
+          portOption,
+        ),
+      )
+      .option("--metrics-host <address>", "address that the metrics are served on", "127.0.0.1"),
+  )
     .addOption(lakeOption())
     .addHelpText(
       "after",

@@ -303,7 +303,7 @@ function withTime(day: number | undefined, rest: string | undefined): ReadTime {
   const tail = (clock[6] ?? "").trim();
   if (tail === "") return { kind: "wall", day, timeOfDay: ms };
   const offset = OFFSET.exec(tail);
-  if (!offset && isZone(tail)) {
+  if (!offset && AREA_ZONE.test(tail) && isZone(tail)) {
     const minutes = Math.floor(ms / MINUTE_MS);
     const at = instantOfDay(day, tail, minutes) + (ms % MINUTE_MS);
     return { kind: "instant", ms: at, isEpoch: false, ...(ms === 0 && { ownMidnight: day }) };
@@ -320,9 +320,11 @@ function withTime(day: number | undefined, rest: string | undefined): ReadTime {
   return { kind: "instant", ms: at, isEpoch: false, ...(ms === 0 && { ownMidnight: day }) };
 }
 
-/** Whether a text is the name of a zone, such as US/Eastern. An abbreviation such as EST has several meanings. */
-function isZone(text: string): boolean {
-  if (!/^[A-Z][A-Za-z_]+(?:\/[A-Z][A-Za-z0-9_+-]+)+$/.test(text)) return false;
+/** A zone with its area, such as US/Eastern. An abbreviation such as EST has several meanings. */
+const AREA_ZONE = /^[A-Z][A-Za-z_]+(?:\/[A-Z][A-Za-z0-9_+-]+)+$/;
+
+/** Whether a text is the name of a zone. */
+export function isZone(text: string): boolean {
   try {
     return new Intl.DateTimeFormat("en", { timeZone: text }).format(0) !== "";
   } catch {

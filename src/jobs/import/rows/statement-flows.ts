@@ -1,3 +1,4 @@
+import { groupBy } from "../../../core/group-by.js";
 import { ident, literal } from "../../../db/quote.js";
 import { TempTable } from "../../../db/session/session.js";
 import type { FileVerdict, ImportWork } from "../table-import.js";
@@ -256,17 +257,6 @@ function flowsOf(
       best = [...months].map(([month, value]) => ({ month, value })).sort((a, b) => a.month - b.month);
   }
   return best;
-}
-
-function groupBy<Row, Key>(rows: readonly Row[], keyOf: (row: Row) => Key): Map<Key, Row[]> {
-  const groups = new Map<Key, Row[]>();
-  for (const row of rows) {
-    const key = keyOf(row);
-    const own = groups.get(key);
-    if (own === undefined) groups.set(key, [row]);
-    else own.push(row);
-  }
-  return groups;
 }
 
 /**

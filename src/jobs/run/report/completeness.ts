@@ -1,8 +1,6 @@
 import { compareText } from "../../../core/text-order.js";
 import type { TimeRange } from "../../../core/time.js";
-import type { Session } from "../../../db/session/session.js";
 import { parquetRelation } from "../../../db/views/parquet-relation.js";
-import type { Lake } from "../../../lake/lake.js";
 import type { Region } from "../../../market/regions.js";
 import type { AbsenceReason } from "../../../plan/absence/absence.js";
 import type { ResponseVerdict } from "../../../plan/absence/judge-response.js";
@@ -12,6 +10,8 @@ import { INSTRUMENTS, UNIVERSE_MEMBERS } from "../../../schema/reference.js";
 import { type KnownList, knownLists } from "../../ledger/known-lists.js";
 import type { GoneBars } from "../../ledger/recent-windows.js";
 import type { Pipeline } from "../../pipeline/definition.js";
+import type { RunContext } from "../run-context.js";
+import type { RunOptions } from "../run-demand.js";
 
 /** A list that a run's symbols come from. */
 export interface RunList extends KnownList {
@@ -19,28 +19,16 @@ export interface RunList extends KnownList {
   readonly isNew: boolean;
 }
 
-/** The parts of a run that are needed to read the lists. */
-interface RunParts {
-  readonly session: Session;
-  readonly lake: Lake;
-  /** Epoch milliseconds. */
-  readonly startedAt: number;
-}
-
-/** The part of a run's demand that decides where the symbols come from. */
-interface Demand {
-  readonly symbols?: readonly string[] | undefined;
-  readonly universes?: readonly string[] | undefined;
-  readonly regions?: readonly Region[] | undefined;
-  readonly repair?: boolean | undefined;
-}
-
 /**
  * The lists that a run's symbols come from: all lists for reference data, the chosen universes, or the instruments of
  * the regions. There are none for named symbols, for gaps of earlier requests, and for universes that are requested as
  * a whole.
  */
-export async function runLists(run: RunParts, pipeline: Pipeline, demand: Demand): Promise<RunList[]> {
+export async function runLists(
+  run: Pick<RunContext, "session" | "lake" | "startedAt">,
+  pipeline: Pipeline,
+  demand: RunOptions,
+): Promise<RunList[]> {
   const found: KnownList[] = [];
   for (const { table, ...choice } of choicesOf(pipeline, demand)) {
     const files = run.lake.filesOf(await run.lake.snapshot(table));
@@ -56,7 +44,7 @@ interface Choice {
   readonly ids?: readonly string[] | undefined;
 }
 
-function choicesOf(pipeline: Pipeline, { symbols, universes, regions, repair }: Demand): Choice[] {
+function choicesOf(pipeline: Pipeline, { symbols, universes, regions, repair }: RunOptions): Choice[] {
   if (pipeline.kind === "reference") return [{ table: INSTRUMENTS }, { table: UNIVERSE_MEMBERS }];
   if (pipeline.kind === "intraday" || pipeline.kind === "files" || symbols || repair) return [];
   if (universes) return [{ table: UNIVERSE_MEMBERS, ids: universes }];

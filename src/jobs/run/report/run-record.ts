@@ -11,9 +11,10 @@ import { ENGINE } from "../../../lake/log/commit-actions.js";
 import { effectiveHistory } from "../../../lake/log/history.js";
 import type { EndedRun } from "../../../lake/requests/run-lease.js";
 import { nameOfOwner } from "../../../lease/owner.js";
-import { REQUESTS, RUNS, type RunStatus } from "../../../schema/runs.js";
+import { REQUESTS, RUNS } from "../../../schema/runs.js";
 import { TABLES } from "../../../schema/tables.js";
 import { landOptions } from "../run-context.js";
+import type { RunReport } from "./run-report.js";
 
 /** What the snapshots of a run have changed. @param run.startedAt epoch milliseconds. */
 export async function changesOf(
@@ -38,20 +39,11 @@ interface RecordedRun {
   readonly clock: Pick<Clock, "now">;
 }
 
-interface RecordedReport {
-  readonly runId: string;
-  readonly pipeline: string;
-  readonly status: RunStatus;
-  readonly stopped: string | undefined;
-  readonly requests: Readonly<
-    Record<"planned" | "sent" | "answered" | "empty" | "refused" | "failed", number>
-  >;
-  readonly rows: number;
-  readonly bytes: number;
-  readonly durationMs: number;
-  readonly landed: readonly LandReport[];
-  readonly rejected: readonly { readonly rows: number }[];
-}
+type RecordedFacts = Pick<
+  RunReport,
+  "runId" | "pipeline" | "status" | "stopped" | "requests" | "rows" | "bytes"
+>;
+type RecordedReport = RecordedFacts & Pick<RunReport, "durationMs" | "landed" | "rejected">;
 
 /**
  * Records a run in the table `runs`, in one small commit; an existing record of the run is replaced.
@@ -66,15 +58,13 @@ export async function recordRun(
   options: object,
   host: string,
 ): Promise<void> {
-  const { requests, landed, ...facts } = report;
+  const { landed, rejected } = report;
   const total = (part: "inserted" | "updated" | "unchanged"): number =>
     landed.reduce((sum, one) => sum + one[part], 0);
-  await landRow(run, {
-    ...facts,
-    requests,
-    startedAt: run.startedAt,
-    finishedAt: run.startedAt + Math.round(report.durationMs),
-    rejected: report.rejected.reduce((sum, { rows }) => sum + rows, 0),
+  await landRow(run, report, {
+    started_at: run.startedAt,
+    finished_at: run.startedAt + Math.round(report.durationMs),
+    rejected: rejected.reduce((sum, { rows }) => sum + rows, 0),
     inserted: total("inserted"),
     updated: total("updated"),
     unchanged: total("unchanged"),
@@ -83,43 +73,21 @@ export async function recordRun(
   });
 }
 
-/** The facts of a row of `runs`; times in epoch milliseconds. */
-interface RecordedFacts
-  extends Pick<RecordedReport, "runId" | "pipeline" | "status" | "stopped" | "requests"> {
-  readonly startedAt: number;
-  readonly finishedAt: number;
-  readonly rows: number;
-  readonly rejected: number;
-  readonly bytes: number;
-  readonly inserted: number;
-  readonly updated: number;
-  readonly unchanged: number;
-  readonly host: string;
-  /** JSON text. */
-  readonly options: string;
-}
+/** The columns of `runs` that are no part of a report; times in epoch milliseconds. */
+type OtherColumns = Readonly<
+  Record<"started_at" | "finished_at" | "rejected" | "inserted" | "updated" | "unchanged", number> &
+    Record<"host" | "options", string>
+>;
 
 async function landRow(
   { session, lake, clock }: Pick<RecordedRun, "session" | "lake" | "clock">,
-  {
-    runId,
-    pipeline,
-    status,
-    stopped,
-    requests,
-    rows,
-    rejected,
-    bytes,
-    host,
-    options,
-    ...facts
-  }: RecordedFacts,
+  { runId, pipeline, status, stopped, requests, rows, bytes }: RecordedFacts,
+  others: OtherColumns,
 ): Promise<void> {
   const row = {
+    ...others,
     run_id: runId,
     pipeline,
-    started_at: facts.startedAt,
-    finished_at: facts.finishedAt,
     status,
     stopped,
     requests_planned: requests.planned,
@@ -129,15 +97,9 @@ async function landRow(
     requests_refused: requests.refused,
     requests_failed: requests.failed,
     rows,
-    rejected,
     bytes,
-    inserted: facts.inserted,
-    updated: facts.updated,
-    unchanged: facts.unchanged,
-    host,
     engine: ENGINE,
-    options,
-    month: `${new Date(facts.startedAt).toISOString().slice(0, 7)}-01`,
+    month: `${new Date(others.started_at).toISOString().slice(0, 7)}-01`,
   };
   await using staged = new TempTable(session, "staged_runs");
   await stageObjects(session, staged.name, RUNS.columns, [row]);
@@ -174,22 +136,20 @@ export async function recordKilled(
     [runId],
   );
   const { rows, rejected, bytes, ...requests } = counts ?? NO_COUNTS;
-  await landRow(run, {
-    runId,
-    pipeline,
-    status: "killed",
-    stopped: `${nameOfOwner(owner)} ended without a word`,
-    requests,
-    startedAt,
-    finishedAt: Math.max(startedAt, Math.floor(seenAt)),
-    rows,
-    rejected,
-    bytes,
-    ...(await committedRows(lake, { runId, startedAt, tables })),
-    unchanged: 0,
-    host: service,
-    options,
-  });
+  const stopped = `${nameOfOwner(owner)} ended without a word`;
+  await landRow(
+    run,
+    { runId, pipeline, status: "killed", stopped, requests, rows, bytes },
+    {
+      started_at: startedAt,
+      finished_at: Math.max(startedAt, Math.floor(seenAt)),
+      rejected,
+      ...(await committedRows(lake, { runId, startedAt, tables })),
+      unchanged: 0,
+      host: service,
+      options,
+    },
+  );
 }
 
 /** Records that the process of a run has ended, as {@link recordKilled} does, with a session of its own. */

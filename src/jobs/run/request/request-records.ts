@@ -42,13 +42,9 @@ export interface AbsentPart extends Pick<Purpose, "symbols" | "window"> {
   readonly reason: AbsenceReason;
 }
 
-export interface Asked extends Purpose {
-  readonly runId: string;
-  readonly pipeline: string;
-  readonly requestId: string;
-  readonly endpoint: string;
-  /** Epoch milliseconds. */
-  readonly askedAt: number;
+export interface Asked
+  extends Purpose,
+    Pick<RequestRecord, "runId" | "pipeline" | "requestId" | "endpoint" | "askedAt"> {
   attempts: number;
 }
 

@@ -50,7 +50,7 @@ test.each<[string, RunReport["status"], (log: RunLog) => void, Parameters<typeof
   ["with refusals only", "refused", refused],
   ["with a refusal that another request made good", "complete", (log) => log.unanswered(OF_BARS, "refused")],
   ["that stopped before a response", "failed", (log) => log.stop("no space")],
-  ["with rows that were set aside", "partial", (log) => log.rejected([SET_ASIDE])],
+  ["with rows that were set aside", "partial", (log) => log.ended({ rejected: [SET_ASIDE] })],
   ["with an unexplained window", "partial", (log) => unexplained(log)],
   ["that an error ended", "failed", received, { failed: new Error("broken") }],
   ["that was interrupted", "interrupted", failed, { signal: SIGNALS.interrupted }],
