@@ -15,7 +15,6 @@ export const EXIT = {
   interrupted: 130,
 } as const;
 
-/** The exit code for the end of a run. */
 export function exitOfRun(status: RunStatus): number {
   switch (status) {
     case "complete":

@@ -102,7 +102,6 @@ export function systemFaultOf(error: unknown): SystemFault | undefined {
   };
 }
 
-/** The parts of a failed query's message. */
 interface QueryErrorText {
   /** DuckDB's message, without the position and without its proposals. */
   readonly message: string;

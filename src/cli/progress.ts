@@ -28,7 +28,6 @@ export interface Progress {
   readonly quota?: QuotaState | undefined;
 }
 
-/** Shows the progress of a command. */
 export interface ProgressView {
   update(progress: Progress): void;
   stop(): void;

@@ -71,7 +71,6 @@ export interface ResolvedSetting extends Setting {
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
-/** What {@link resolveSettings} finds. */
 interface ResolvedSettings {
   readonly settings: readonly ResolvedSetting[];
   /** The variables that the files add to the environment. */

@@ -228,7 +228,6 @@ export type ReadBody<T> = (body: AsyncIterable<Uint8Array>) => Promise<T>;
 /** The result of a request. */
 export interface ReadResponse<T> {
   readonly value: T;
-  /** How often the request was sent. */
   readonly attempts: number;
   readonly durationMs: number;
 }
@@ -311,7 +310,6 @@ export class ServiceClient {
     return { value, attempts, durationMs: ticksOf(clock) - started };
   }
 
-  /** The state of a group's quota. */
   quotaOf(group: EndpointGroup): QuotaState {
     return this.#quota.stateOf(group);
   }
@@ -330,7 +328,6 @@ export class ServiceClient {
     this.#knownAheadMs = aheadMs;
   }
 
-  /** Closes the connections. */
   async close(): Promise<void> {
     await (await this.#http)?.agent.close();
   }

@@ -10,7 +10,6 @@ import { warningsOf } from "./panel/panel-warnings.js";
 import type { DatasetFormat, DatasetSpec } from "./spec.js";
 import { folderOf } from "./store/dataset-folder.js";
 
-/** A preview of a dataset. */
 export interface DatasetPlan {
   readonly name: string;
   readonly format: DatasetFormat;

@@ -20,7 +20,6 @@ import {
 } from "./put-object.js";
 import { type ObjectFacts, type ObjectRange, readFacts, readRange, readStream } from "./read-object.js";
 
-/** Which objects are listed. */
 export interface ListOptions {
   readonly prefix: string;
   /** Groups keys by their text up to this one: each group is listed once, as a prefix. */
@@ -67,7 +66,6 @@ export interface ObjectStore {
   delete(key: string): Promise<void>;
   /** Lists objects, page by page. */
   list(options: ListOptions): AsyncIterable<ListPage>;
-  /** Closes the connections. */
   close(): Promise<void>;
 }
 

@@ -241,7 +241,6 @@ function escapeXml(text: string): string {
   return text.replaceAll(/[<>&"']/g, (one) => `&#${one.charCodeAt(0)};`);
 }
 
-/** How files are sent in parts. */
 export interface PartOptions {
   /** Files larger than this number of bytes are sent in parts; undefined: no file is. @default 67108864 */
   readonly minBytes?: number | undefined;

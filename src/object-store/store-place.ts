@@ -4,7 +4,6 @@ import { parseObjectUrl } from "./object-address.js";
 import { type ObjectStore, type ObjectStoreOptions, openObjectStore } from "./object-store.js";
 import type { PartOptions } from "./put-object.js";
 
-/** How a store can be written to. */
 export interface WriteAbility {
   /** For large files: stores differ in whether the condition of a write applies to uploads in parts. */
   readonly parts: PartOptions;

@@ -345,7 +345,6 @@ function shareText({ withBars, members }: CoverageRange): string {
 /** A share as a percentage. */
 const percent = (part: number): string => (part === 0 ? "0 %" : `${(part * 100).toFixed(1)} %`);
 
-/** A planned dataset as text. */
 export function planText(plan: DatasetPlan): string {
   const lines = [
     `${paint("bold", plan.name)}, ${plan.format}: ${plan.first} to ${plan.last}; nothing was written`,
@@ -366,7 +365,6 @@ export function planText(plan: DatasetPlan): string {
   return lines.join("\n");
 }
 
-/** A built dataset as text. */
 function buildText(report: BuildReport, tookMs: number): string {
   const { name, spec, symbols, rows, newRows, labels, files, bytes, first, last, folder, content } = report;
   const added = newRows === rows ? "" : ` (${count(newRows)} of them new)`;
@@ -387,7 +385,6 @@ function stoppedText(folder: string): string {
   return `stopped: nothing of this build is left, and ${folder} is as it was before`;
 }
 
-/** The state of a dataset as text. */
 function checkText(check: DatasetCheck): string {
   const { manifest, folder, damage, changes, otherwise, isReproduced } = check;
   const past = changes.filter(isOfPast);
@@ -408,7 +405,6 @@ function checkText(check: DatasetCheck): string {
   return lines.join("\n");
 }
 
-/** The datasets of a lake. */
 function listText(found: readonly FoundDataset[]): string {
   const rows = found.map(({ folder, manifest, fault }) =>
     manifest === undefined

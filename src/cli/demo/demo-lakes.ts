@@ -70,7 +70,6 @@ const CREDENTIALS: Readonly<Record<StoreName, { readonly id: string; readonly se
  */
 const UNTIL_INPUT_ENDS = `exec 3<&0; (cat <&3; kill -KILL $$) >/dev/null 2>&1 & exec "$@" 3<&- </dev/null`;
 
-/** Where a store is started, and how. */
 interface StoreOptions {
   readonly folder: string;
   readonly bucket: string;

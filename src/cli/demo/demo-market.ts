@@ -27,7 +27,6 @@ export interface DemoMarket {
   readonly minuteSymbols: readonly string[];
 }
 
-/** Fills the lake. */
 export async function fillDemo(lake: Lake, instruments: number, signal: AbortSignal): Promise<DemoMarket> {
   const now = systemClock.now();
   const end = localDate(subHours(now, 24).getTime(), "UTC");

@@ -1,13 +1,11 @@
 import { InvalidArgumentError, Option } from "commander";
 import { shippedNotebooks } from "../../notebook/shipped-notebooks.js";
 
-/** The values of {@link notebookOptions}. */
 export interface NotebookOptions {
   readonly html?: string;
   readonly param?: ReadonlyMap<string, string>;
 }
 
-/** `--html FILE` and `--param NAME=VALUE`. */
 export function notebookOptions(): [html: Option, param: Option] {
   return [
     new Option("--html <file>", "with -f: write a page with tables and charts, which needs no network"),
@@ -15,7 +13,6 @@ export function notebookOptions(): [html: Option, param: Option] {
   ];
 }
 
-/** The shipped notebooks, for the help. */
 export function shippedText(): string {
   const notebooks = shippedNotebooks();
   const width = Math.max(...notebooks.map(({ name }) => name.length));

@@ -59,7 +59,6 @@ function figuresText({ columns }: StatementResult, view: View): string {
   return lines.join("\n");
 }
 
-/** Where a notebook is run. */
 export interface NotebookPlace {
   readonly engine: QueryEngine;
   readonly progress: QueryProgress;

@@ -77,7 +77,6 @@ function watchedFile(path: string): Watched {
   };
 }
 
-/** What is watched. */
 export interface WatchedSql {
   readonly path: string;
   /** Undefined where it is read at a past version, which does not change. */

@@ -22,7 +22,6 @@ export function keysOption(): Option {
     );
 }
 
-/** The keys of a service. */
 export interface KeysLocation {
   readonly keys: KeyStore;
   /** Where the services that share the keys count their requests; undefined for a file. */

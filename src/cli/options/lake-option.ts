@@ -14,14 +14,12 @@ export interface CommonOptions {
   readonly json?: boolean;
 }
 
-/** `--lake LOCATION`. */
 export function lakeOption(): Option {
   return new Option("--lake <location>", "folder of the lake, or s3://bucket/prefix")
     .env("BARLAKE_LAKE")
     .default("data");
 }
 
-/** `--json`. */
 export function jsonOption(): Option {
   return new Option("--json", "print one JSON object, for machines");
 }

@@ -5,7 +5,6 @@ import { messageOf, UsageError } from "../../core/errors.js";
 import { type DatasetDefinition, type DatasetSpec, defineDataset } from "../../dataset/spec.js";
 import { importDefinition } from "../../jobs/pipeline/load-pipeline.js";
 
-/** The built-in specs. */
 const OWN_SPECS = fileURLToPath(new URL("../../../pipelines/datasets", import.meta.url));
 
 /** Names of the built-in specs, each with its purpose. */

@@ -55,7 +55,6 @@ function parseRetention(given: string): number {
   return Number(amount) * (unit === "d" ? DAY_MS : millisecondsInHour);
 }
 
-/** The values of {@link pointInTimeOptions}. */
 export interface PointInTimeOptions {
   readonly asOf?: number;
   readonly version?: ReadonlyMap<string, number>;
@@ -76,7 +75,6 @@ export function asOfOption(does: string): Option {
   return new Option("--as-of <time>", `${does} (ISO 8601; UTC where no zone is given)`).argParser(instant);
 }
 
-/** The point in time that the options name. */
 export function pointInTimeOf({ asOf, version }: PointInTimeOptions): PointInTime {
   return { asOf, ...(version ? { versions: version } : {}) };
 }

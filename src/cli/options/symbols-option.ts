@@ -71,7 +71,6 @@ export function expectNoMore(command: Command): void {
   });
 }
 
-/** Options that say what a pipeline asks for. */
 export interface DemandOptions {
   readonly from?: string;
   readonly to?: string;

@@ -1,7 +1,6 @@
 import { Option } from "commander";
 import { TRINO_DEFAULTS } from "../../trino/trino-client.js";
 
-/** Options that say which Trino. */
 export interface TrinoOptions {
   readonly server?: string;
   readonly catalog?: string;

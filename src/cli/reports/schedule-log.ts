@@ -51,7 +51,6 @@ export function instantText(at: number | Date | undefined): string | undefined {
   return at === undefined ? undefined : new Date(at).toISOString().slice(0, 19).replace("T", " ");
 }
 
-/** The log of a schedule. */
 interface ScheduleLog {
   event(event: ScheduleEvent): void;
   note(facts: object, message: string): void;

@@ -51,7 +51,6 @@ export function formatOfOutput(file: string): ResultFormat {
   });
 }
 
-/** `--format FORMAT`. */
 export function formatOption(): Option {
   return new Option(
     "--format <format>",

@@ -18,7 +18,6 @@ import type { ShellSession } from "./shell-session.js";
 /** Runs the content of a file. @returns whether the shell continues. */
 type ReadFile = (file: string) => Promise<boolean>;
 
-/** A command that begins with a dot. */
 interface DotCommand {
   readonly name: string;
   readonly takes: string;

@@ -57,7 +57,6 @@ export class EntryReader {
     return rest === undefined ? [] : [{ kind: "statement", text: rest.sql, line, written: rest.sql }];
   }
 
-  /** Discards the pending text. */
   clear(): void {
     this.#pending = "";
   }

@@ -243,7 +243,6 @@ export interface ShellOptions {
   readonly historyFile: string;
   /** The value of `--init FILE`; false: `--no-init`. */
   readonly init: string | false | undefined;
-  /** Ends the shell. */
   readonly signal: AbortSignal;
 }
 

@@ -61,7 +61,6 @@ export class ShellSession {
     this.#isInteractive = options.isInteractive;
   }
 
-  /** Runs a statement and shows its result. */
   async runStatement(sql: string): Promise<void> {
     const startedAt = performance.now();
     if (this.#last !== undefined) this.#last.reader = undefined;
@@ -88,7 +87,6 @@ export class ShellSession {
     );
   }
 
-  /** Whether the newest result has further rows. */
   async hasMore(): Promise<boolean> {
     const last = this.#last;
     if (last === undefined) return false;
@@ -123,7 +121,6 @@ export class ShellSession {
     rows.push(...next);
   }
 
-  /** Draws the newest result. */
   async chart(wish: ChartWish): Promise<void> {
     const last = this.#last;
     if (last === undefined) {
@@ -135,7 +132,6 @@ export class ShellSession {
     if ((await last.reader?.hasMore()) === true) this.say(`of the first ${count(CHARTED_ROWS)} rows`);
   }
 
-  /** Names of the newest result's columns. */
   get lastColumns(): readonly string[] {
     return this.#last?.columns.map(({ name }) => name) ?? [];
   }
@@ -176,7 +172,6 @@ export class ShellSession {
     await once(output.stream, "close");
   }
 
-  /** Prints a result's lines. */
   print(text: string): void {
     if (this.#output?.kind === "text") this.#output.stream.write(`${stripVTControlCharacters(text)}\n`);
     else process.stdout.write(`${text}\n`);

@@ -79,7 +79,6 @@ export interface Cells {
 }
 
 export interface SymbolRange {
-  /** Number of the block. */
   readonly index: number;
   readonly start: number;
   readonly symbols: readonly PanelSymbol[];

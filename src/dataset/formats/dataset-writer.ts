@@ -14,7 +14,6 @@ export interface DatasetWriter {
   close?(): Promise<void>;
 }
 
-/** The environment of a writer. */
 export interface WriterPlace {
   readonly spec: DatasetSpec;
   readonly shape: PanelShape;

@@ -61,7 +61,6 @@ export type FieldCells = Float64Array | Float32Array;
 
 /** Some symbols' cells, symbol by symbol, so that the cells of one symbol are contiguous. */
 export interface Block extends Spans, Experience {
-  /** Number of the block. */
   readonly index: number;
   /** Whether the next block was read together with this one: then this one is valid as long as that one. */
   readonly hasNext: boolean;

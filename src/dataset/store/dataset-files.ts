@@ -27,7 +27,6 @@ interface OwnFile {
   readonly sha256: string;
 }
 
-/** The files of a dataset that is being written. */
 export class DatasetFiles {
   readonly folder: string;
   readonly #signal: AbortSignal | undefined;
@@ -120,7 +119,6 @@ export class DatasetFiles {
     });
   }
 
-  /** All files that are written. */
   list(): FileList {
     const own = Array.from(this.#own, ([path, { sha256 }]) => digestLine(path, sha256)).join("");
     const text = [...this.#written.map(({ lines }) => lines), own].join("");

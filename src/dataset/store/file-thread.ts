@@ -54,7 +54,6 @@ export interface FloatFiles {
   readonly starts: Float64Array;
   readonly ends: Float64Array;
   readonly columns: readonly {
-    /** Name of its files. */
     readonly name: string;
     readonly cells: FieldCells | Uint8Array;
   }[];
@@ -76,7 +75,6 @@ export interface WrittenFiles {
   readonly lines: string;
 }
 
-/** What the thread is given. */
 export interface FileThreadData {
   readonly folder: string;
   readonly earlier: EarlierFiles | undefined;
@@ -84,7 +82,6 @@ export interface FileThreadData {
   readonly pieceBytes: number;
 }
 
-/** A response of the thread. */
 export type FileThreadReply =
   | WrittenFiles
   | { readonly fault: { readonly message: string; readonly code?: string | undefined } };

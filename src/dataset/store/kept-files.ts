@@ -250,7 +250,6 @@ function isOfSameBars({ spec: { universe }, axes }: LakePanel): boolean {
   return Array.isArray(universe) || ("region" in universe && universe.types === undefined);
 }
 
-/** An earlier dataset, and the text of its list of digests. */
 interface Earlier {
   readonly folder: string;
   readonly manifest: Manifest;

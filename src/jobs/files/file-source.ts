@@ -25,7 +25,6 @@ export interface ReadContent {
   readonly sha256: string;
   /** The file of this machine that has it; its name without folders is that of the file. */
   readonly path: string;
-  /** Deletes a copy that was made for this. */
   release(): Promise<void>;
 }
 

@@ -10,7 +10,6 @@ import type { FoundFile, ReadContent } from "./file-source.js";
 import type { FilesPipeline, OpenPipeline } from "./files-pipeline.js";
 import { recordLanded } from "./landed-files.js";
 
-/** A file whose content was read, and is to land. */
 export interface FileToLand {
   readonly file: FoundFile;
   readonly content: ReadContent;
@@ -36,7 +35,6 @@ export interface FilesRun extends Pick<RunContext, "lake" | "clock" | "runId" | 
 interface FilesLanding extends FilesRun {
   /** Distinguishes the commits of a run, from 1. */
   readonly part: number;
-  /** Called after each file that was read. */
   readonly onFile: (done: number) => void;
 }
 

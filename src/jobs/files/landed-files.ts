@@ -183,7 +183,6 @@ export async function refusedFiles(
   return rows.map((row) => ({ ...row, reason: row.reason.replace(`${row.file}: `, "") }));
 }
 
-/** What a run found about a file. */
 export type FileOutcome =
   | { readonly kind: "landed"; readonly size: number; readonly rows: number; readonly durationMs: number }
   | { readonly kind: "refused"; readonly size: number; readonly reason: string }

@@ -11,7 +11,6 @@ export interface PlannedFile {
   readonly size: number;
   /** `refused`: the last run has refused it, and reads it again. */
   readonly state: "new" | "changed" | "refused";
-  /** Why it was refused. */
   readonly reason?: string;
 }
 
@@ -64,7 +63,6 @@ export async function planFiles(
   return { files: planned, unchanged };
 }
 
-/** Where a plan is made. */
 export interface FilesPlace {
   readonly lake: Lake;
   readonly clock: Pick<Clock, "now">;

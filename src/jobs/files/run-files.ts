@@ -297,7 +297,6 @@ async function landBatch(
   }
 }
 
-/** Notes the result of a commit, in the ledger, too. */
 async function note(
   run: LeasedRun,
   open: OpenPipeline,

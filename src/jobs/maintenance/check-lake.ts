@@ -11,7 +11,6 @@ import {
 import type { Finding } from "../../lake/maintenance/check/finding.js";
 import type { TableSchema } from "../../schema/column.js";
 
-/** What was checked in a lake, and what was found. */
 export interface CheckReport {
   /** Tables that have a log or findings, or whose check ended early. */
   readonly tables: readonly Omit<TableCheck, "findings">[];

@@ -7,7 +7,6 @@ import { TABLES } from "../../schema/tables.js";
 import { eachTable, type TableReports } from "./each-table.js";
 import { type DailyWork, dailyWork, recordDone } from "./scrub-lake.js";
 
-/** Which files of a lake may be deleted. */
 interface VacuumLakeOptions {
   /** Versions that were the newest at any time within this period remain readable; in milliseconds. */
   readonly retentionMs: number;

@@ -114,9 +114,7 @@ function unwrap(exported: unknown): unknown {
   return isModule ? (exported as { default?: unknown }).default : exported;
 }
 
-/** The pipelines that come with barlake. */
 const OWN_PIPELINES = fileURLToPath(new URL("../../../pipelines", import.meta.url));
-/** The user's pipelines, in a folder of the working directory. */
 const USERS_PIPELINES = "pipelines";
 
 const ENDING = /(?<!\.d)\.[cm]?[jt]s$/;

@@ -48,7 +48,6 @@ export interface RunContext extends RunParts {
   readonly finalEnds: Readonly<Record<Region, number>>;
 }
 
-/** The context of a run that begins now. */
 export function runContext(parts: RunParts): RunContext {
   const startedAt = parts.clock.now();
   const marketClock = { now: () => parts.clock.now() - (parts.clockAheadMs ?? 0) };

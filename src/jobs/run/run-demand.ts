@@ -24,7 +24,6 @@ export interface RunOptions {
 
 type DemandOption = keyof RunOptions;
 
-/** The options that each kind of pipeline takes. */
 const TAKEN: Readonly<Record<Pipeline["kind"], readonly DemandOption[]>> = {
   reference: [],
   bars: ["from", "to", "symbols", "universes", "regions", "lookbackDays", "repair"],

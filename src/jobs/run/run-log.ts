@@ -112,7 +112,6 @@ export class RunLog {
     if (error instanceof LakeError) this.stop(messageOf(error));
   }
 
-  /** Notes that the key does not permit a dataset. */
   forbid(dataset: string, reason: string): void {
     this.#forbidden.set(dataset, reason);
   }

@@ -176,7 +176,6 @@ async function runOnce(
   }
 }
 
-/** Runs a pipeline once, with its lease. */
 async function runLeased(
   pipeline: ServicePipeline,
   { options, demand }: RunDemand,

@@ -13,13 +13,11 @@ import { complaintOf, type PipelineState } from "./pipeline-state.js";
 
 /** Metrics of a schedule's runs, for Prometheus. */
 interface ScheduleMetrics {
-  /** Counts a run that ended. */
   count(outcome: RunOutcome): void;
   /** Counts the findings of the verification of a part of the lake. */
   countScrub(report: ScrubReport): void;
   /** The number of files that the last verification found damaged. */
   damagedFiles(): number;
-  /** Counts a notice that could not be sent. */
   countLostNotice(): void;
   /** Every metric in Prometheus' text format. */
   text(): Promise<string>;
@@ -156,7 +154,6 @@ interface MonitorOptions {
   readonly leading?: Pick<Leading, "leads" | "leaderOf">;
 }
 
-/** A running monitor. */
 interface Monitor {
   readonly url: string;
   close(): Promise<void>;

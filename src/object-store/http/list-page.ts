@@ -65,7 +65,6 @@ export function textOf(element: XmlElement, name: string): string | undefined {
   return element.children.find((child) => child.name === name)?.text;
 }
 
-/** An object in a list. */
 export interface ListedObject {
   readonly key: string;
   readonly size: number;
@@ -75,7 +74,6 @@ export interface ListedObject {
   readonly etag?: string | undefined;
 }
 
-/** A page of a list of objects. */
 export interface ListPage {
   readonly objects: readonly ListedObject[];
   /** Prefixes of keys, up to and including the delimiter. */

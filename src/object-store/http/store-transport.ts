@@ -103,7 +103,6 @@ export interface RequestBody {
   readonly open: () => Uint8Array | Readable;
 }
 
-/** A request to a bucket. */
 interface StoreRequest {
   readonly kind: RequestKind;
   readonly method: "GET" | "HEAD" | "PUT" | "POST" | "DELETE";
@@ -138,7 +137,6 @@ export interface StoreTransport {
    * request; {@link TransportError} where there is no response to the last attempt.
    */
   send<T>(sent: StoreRequest, read: (response: StoreResponse) => Promise<T>): Promise<T>;
-  /** Closes the connections. */
   close(): Promise<void>;
 }
 

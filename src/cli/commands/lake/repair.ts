@@ -97,7 +97,6 @@ function isRestored({ outcome, rows, copiedRows, symbolsAskedAgain }: RepairedFi
   return outcome === "restored" || (outcome === "copied" && copiedRows === rows && symbolsAskedAgain === 0);
 }
 
-/** How a repair was done. */
 interface Way {
   readonly dryRun: boolean;
   /** Whether some tables could not be read. */

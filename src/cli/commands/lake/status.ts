@@ -160,7 +160,6 @@ async function withVerification(
   });
 }
 
-/** Tables needed to measure coverage. */
 const COVERAGE_TABLES = ["requests", "instruments", "trading_days", "bars_1d"];
 
 /** A table that cannot be read. */
@@ -236,7 +235,6 @@ function unvouchedLines(found: UnvouchedCloses | undefined): string[] {
   ];
 }
 
-/** What `status` shows. */
 interface StatusFacts {
   readonly tables: readonly StatusRow[];
   readonly bars: readonly LandedBars[];

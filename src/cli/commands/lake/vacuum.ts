@@ -75,7 +75,6 @@ function bytesOf({ deleted }: VacuumReport): number {
   return deleted.reduce((sum, file) => sum + file.size, 0);
 }
 
-/** How a vacuum was done. */
 interface Way {
   readonly dryRun: boolean;
   /** Whether some tables could not be read. */

@@ -20,7 +20,6 @@ export const isLikelyTradingDay: IsTradingDay = (_, date) => isWeekday(date);
 export interface ScheduleDays {
   /** From the lake's calendar; every weekday that it does not cover yet counts as a trading day. */
   readonly isTradingDay: IsTradingDay;
-  /** Reads the calendar again. */
   reload(): Promise<void>;
 }
 

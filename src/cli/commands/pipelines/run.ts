@@ -18,12 +18,10 @@ import { runSummary } from "../../reports/report-text.js";
 import { paint } from "../../text.js";
 import { printPlan } from "./plan.js";
 
-/** The values of {@link notifyOption}. */
 export interface NotifyOptions {
   readonly notify?: string;
 }
 
-/** `--notify URL`. */
 export function notifyOption(): Option {
   return new Option(
     "--notify <url>",

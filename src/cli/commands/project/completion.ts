@@ -217,7 +217,6 @@ function sqlFilesIn(folder: string): string[] {
   }
 }
 
-/** Shells for which there is a script. */
 export const SHELLS = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof SHELLS)[number];
 

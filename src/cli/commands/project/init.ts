@@ -10,7 +10,6 @@ import { urlOption } from "../../options/service-option.js";
 import { CONFIG_FILE, SCHEMA_FILES } from "../../settings.js";
 import { paint } from "../../text.js";
 
-/** What the files of a new project are made for. */
 export interface StarterOptions {
   readonly lake: string;
   readonly url: string | undefined;

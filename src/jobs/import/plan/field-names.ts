@@ -395,7 +395,6 @@ const METRICS: Readonly<Record<string, readonly string[]>> = {
   eps_diluted: ["eps_diluted", "diluted_eps", "稀释每股收益"],
 };
 
-/** The names of a table's fields in files. */
 export function fieldNames(table: string): Readonly<Record<string, readonly string[]>> {
   if (table === "bars_1d") return DAILY_BARS;
   if (table.startsWith("bars_")) return BARS;

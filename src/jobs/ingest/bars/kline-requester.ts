@@ -241,7 +241,6 @@ export class KlineRequester {
     return this.#gaps.length > 0 || !this.absent.isEmpty;
   }
 
-  /** Takes the verdict on a response. */
   take(page: Page, verdict: ResponseVerdict): void {
     this.#gaps.push(...verdict.gaps);
     this.#traits.learn(page, verdict);

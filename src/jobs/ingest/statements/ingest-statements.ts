@@ -56,7 +56,6 @@ class AskingStatements {
     this.#parts = parts;
   }
 
-  /** Whether a response was received. */
   get isAnswered(): boolean {
     return this.#isAnswered;
   }

@@ -36,7 +36,6 @@ export class StatementFields {
     for (const { name, type } of columns) this.#know(name, type);
   }
 
-  /** The columns that were collected so far. */
   get columns(): Column[] {
     return [
       ...IDENTITY,

@@ -215,7 +215,6 @@ export class Completeness {
     );
   }
 
-  /** The result for each table. */
   tables(): TableCompleteness[] {
     return [...this.#tables].map(
       ([dataset, { symbols, sessions, start, bars, absent, unexplained, setAside, withdrawn }]) => ({

@@ -46,7 +46,6 @@ export class RunProgress {
     return this.#sum("planned");
   }
 
-  /** Adds to the number of requests planned for a table. */
   plan(table: string, count: number): void {
     this.#of(table).planned += count;
     this.#changed();

@@ -235,7 +235,6 @@ export class PendingLedger {
     return { runId, pipeline, requestId, endpoint, askedAt: marketClock.now(), attempts: 0, ...purpose };
   }
 
-  /** Adds an entry, which the next {@link land} lands. */
   enter(entry: LedgerEntry): void {
     this.#entries.push(entry);
   }

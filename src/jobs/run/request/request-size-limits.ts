@@ -30,7 +30,6 @@ export class RequestSizeLimits {
     return this.#caps[period];
   }
 
-  /** Most symbols that one request of a group may name. */
   symbolsPerRequest(group: SizedRequests): number {
     return Math.min(this.#symbols[group] ?? LIMITS.symbolsPerRequest, LIMITS.symbolsPerRequest);
   }
