@@ -19,6 +19,12 @@ function rank(unit: number): number {
   return unit >= 0xe000 ? unit - 0x800 : unit + 0x2000;
 }
 
+/** The first of some names, and how many there are beyond them: `600519.SH, 000001.SZ and 3 more`. */
+export function firstNames(names: readonly string[], most = 5): string {
+  const more = names.length - most;
+  return names.slice(0, most).join(", ") + (more > 0 ? ` and ${more} more` : "");
+}
+
 /** The name with the fewest different letters, if these are few: what a mistyped name may have meant. */
 export function nearestName(name: string, names: readonly string[]): string | undefined {
   const most = Math.max(1, Math.floor(name.length / 3));

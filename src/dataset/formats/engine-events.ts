@@ -1,5 +1,6 @@
 import { groupBy } from "../../core/group-by.js";
 import { lowerBound } from "../../core/lower-bound.js";
+import { firstNames } from "../../core/text-order.js";
 import { dateOfEpochDay, epochDay, type TradingDate } from "../../core/time.js";
 import type { Block } from "../panel/block.js";
 import type { WriterPlace } from "./dataset-writer.js";
@@ -123,15 +124,12 @@ function dateOf(text: string | null): TradingDate | undefined {
   return text === null ? undefined : (text as TradingDate);
 }
 
-const NAMED = 3;
-
 /** Events of symbols for a warning: `2 ex-events (600519.SH 2026-06-19, ...)`. */
 export function eventsText(
   events: readonly { readonly symbol: string; readonly date: TradingDate }[],
 ): string {
-  const examples = events.slice(0, NAMED).map(({ symbol, date }) => `${symbol} ${date}`);
-  const more = events.length > NAMED ? `, and ${events.length - NAMED} more` : "";
-  return `${events.length} ex-event${events.length === 1 ? "" : "s"} (${examples.join(", ")}${more})`;
+  const examples = events.map(({ symbol, date }) => `${symbol} ${date}`);
+  return `${events.length} ex-event${events.length === 1 ? "" : "s"} (${firstNames(examples, 3)})`;
 }
 
 /** The first label on or after a date; the number of labels where there is none. */

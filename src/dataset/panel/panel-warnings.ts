@@ -1,3 +1,4 @@
+import { firstNames } from "../../core/text-order.js";
 import { dateOfEpochDay, type TradingDate } from "../../core/time.js";
 import { withExEvents } from "../../db/market/read-ex-rules.js";
 import { unvouchedCloses } from "../../db/market/unvouched-closes.js";
@@ -21,17 +22,20 @@ export async function warningsOf(
   const first = labels.days[0] as number;
   if (axes.absent.length > 0) {
     warnings.push(
-      `${axes.absent.length} of the universe's symbols have no bar with trades in the window and are left out: ${someOf(axes.absent)}`,
+      `${axes.absent.length} of the universe's symbols have no bar with trades in the window and are left out: ${firstNames(axes.absent, NAMED)}`,
     );
   }
   const { renamed = [], nameless = [] } = axes.names ?? {};
   if (renamed.length > 0)
     warnings.push(
-      `${renamed.length} members have the last name that they have in the dataset: ${someOf(renamed.map((pair) => pair.join(" as ")))}`,
+      `${renamed.length} members have the last name that they have in the dataset: ${firstNames(
+        renamed.map((pair) => pair.join(" as ")),
+        NAMED,
+      )}`,
     );
   if (nameless.length > 0)
     warnings.push(
-      `${nameless.length} members have a code that another company has since, and no other name: they are left out: ${someOf(nameless)}`,
+      `${nameless.length} members have a code that another company has since, and no other name: they are left out: ${firstNames(nameless, NAMED)}`,
     );
   if (axes.seenFrom !== undefined && first < axes.seenFrom) {
     warnings.push(
@@ -135,10 +139,4 @@ async function barsOutside(session: Session, { spec, labels, axes }: LakePanel):
      SEMI JOIN ${symbols.name} USING (symbol) SEMI JOIN ${outside.name} USING (trade_date) WHERE volume > 0`,
   );
   return counted?.bars ?? 0;
-}
-
-/** The first of some names, and how many there are in addition. */
-function someOf(names: readonly string[]): string {
-  const more = names.length > NAMED ? ` and ${names.length - NAMED} more` : "";
-  return `${names.slice(0, NAMED).join(", ")}${more}`;
 }

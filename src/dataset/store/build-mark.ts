@@ -2,6 +2,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { existsSync, readdirSync } from "node:fs";
 import { z } from "zod";
 import { UsageError } from "../../core/errors.js";
+import { firstNames } from "../../core/text-order.js";
 import type { Storage } from "../../lake/storage/storage.js";
 import { nameOfOwner, ownerShape, stateOf, thisProcess } from "../../lease/owner.js";
 import { DIGESTS, digestsIn } from "./file-thread.js";
@@ -141,8 +142,6 @@ function inUse({ location }: Storage, mark: Mark | undefined, state: "running" |
 
 /** What the probe of a store leaves at a prefix: see the store's write ability. */
 const PROBES = "probes/";
-/** Files that an error names. */
-const NAMED = 5;
 
 /** The files at the place of a dataset, links included, by path. */
 export async function filesOfDataset(storage: Storage): Promise<string[]> {
@@ -174,15 +173,9 @@ export async function refuseForeignFiles(storage: Storage): Promise<void> {
   const foreign = await foreignFiles(storage);
   if (foreign.length === 0) return;
   throw new UsageError(
-    `dataset ${storage.location}: there are files that its ${DIGESTS} does not name, and a build would delete: ${namesOf(foreign)}`,
+    `dataset ${storage.location}: there are files that its ${DIGESTS} does not name, and a build would delete: ${firstNames(foreign)}`,
     {
       hint: `move them to another place, or delete them if nobody needs them; or name another place with \`output\``,
     },
   );
-}
-
-/** The first of some files, and how many there are beyond them. */
-export function namesOf(files: readonly string[]): string {
-  const more = files.length - NAMED;
-  return files.slice(0, NAMED).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }

@@ -3,6 +3,7 @@ import { mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import pMap from "p-map";
 import { UsageError } from "../../core/errors.js";
+import { firstNames } from "../../core/text-order.js";
 import { filesUnder } from "../../lake/local/local-files.js";
 import type { WorkFolder } from "../../lake/local/work-folder.js";
 import type { Storage } from "../../lake/storage/storage.js";
@@ -12,7 +13,6 @@ import {
   filesOfDataset,
   foreignFiles,
   isAbandoned,
-  namesOf,
   refuseForeignFiles,
 } from "./build-mark.js";
 import { alreadyThere, movedAway, recoverFolder } from "./dataset-folder.js";
@@ -178,5 +178,5 @@ async function whatToDo(storage: Storage): Promise<string> {
   const foreign = await foreignFiles(storage);
   return foreign.length === 0
     ? `\`existing: "replace"\` builds it again: there are no files but those of a dataset`
-    : `its ${DIGESTS} does not name ${namesOf(foreign)}: move such files to another place, then \`existing: "replace"\` builds it again; or name another place with \`output\``;
+    : `its ${DIGESTS} does not name ${firstNames(foreign)}: move such files to another place, then \`existing: "replace"\` builds it again; or name another place with \`output\``;
 }

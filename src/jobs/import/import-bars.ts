@@ -1,4 +1,5 @@
 import { UsageError } from "../../core/errors.js";
+import { firstNames } from "../../core/text-order.js";
 import { ident, literal } from "../../db/quote.js";
 import { TempTable } from "../../db/session/session.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
@@ -320,9 +321,8 @@ async function boardLots({ session, reference }: ImportWork, rows: BarRows): Pro
 }
 
 function noLots(symbols: readonly string[]): NonNullable<FileVerdict["refusal"]> {
-  const more = symbols.length > 3 ? ` and ${symbols.length - 3} more` : "";
   return {
-    reason: `the board lot of ${symbols.slice(0, 3).join(", ")}${more} is not known`,
+    reason: `the board lot of ${firstNames(symbols, 3)} is not known`,
     hint: "each instrument of Hong Kong has its own: import instruments with lot_size first",
   };
 }

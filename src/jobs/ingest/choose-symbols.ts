@@ -1,4 +1,5 @@
 import { UsageError } from "../../core/errors.js";
+import { firstNames } from "../../core/text-order.js";
 import { literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
@@ -165,17 +166,13 @@ export function endOfDay(at: number, region: Region): number {
   return instantOf(addDays(localDate(at, zone), 1), zone);
 }
 
-/** Most symbols that a failure names. */
-const NAMED = 5;
-
 /**
  * Reports symbols that cannot be requested, because their exchange is not known.
  *
  * @param list what they are: members of universes, or instruments.
  */
 export function noteUnknown(run: Run, symbols: readonly string[], list: string): void {
-  const named = symbols.slice(0, NAMED).join(", ") + (symbols.length > NAMED ? ", ..." : "");
-  const reason = `their exchanges are not known, so they are not requested: ${named}; to leave them out, name their exchanges in withoutExchanges of the pipeline`;
+  const reason = `their exchanges are not known, so they are not requested: ${firstNames(symbols)}; to leave them out, name their exchanges in withoutExchanges of the pipeline`;
   run.log.failure({ dataset: undefined, request: list, reason, symbols: symbols.length });
 }
 

@@ -1,3 +1,4 @@
+import { firstNames } from "../../core/text-order.js";
 import { TempTable } from "../../db/session/session.js";
 import type { Lake } from "../../lake/lake.js";
 import { stageObjects } from "../../lake/land/clear-values.js";
@@ -24,9 +25,6 @@ export function groupResponses({ isShared }: Pick<Lake, "isShared">): number {
   return isShared ? SHARED_GROUP_RESPONSES : Number.POSITIVE_INFINITY;
 }
 
-/** Most symbols that a failure names. */
-const NAMED = 5;
-
 /**
  * Reports symbols of which records were set aside by earlier runs, and which are not requested again yet.
  *
@@ -34,8 +32,7 @@ const NAMED = 5;
  */
 export function reportSetAside(run: Run, table: string, what: string, symbols: readonly string[]): void {
   if (symbols.length === 0) return;
-  const named = symbols.slice(0, NAMED).join(", ") + (symbols.length > NAMED ? ", ..." : "");
-  const reason = `earlier runs have set aside ${what} of ${named}; they are requested again after a wait`;
+  const reason = `earlier runs have set aside ${what} of ${firstNames(symbols)}; they are requested again after a wait`;
   run.log.failure({ dataset: table, request: table, reason, symbols: symbols.length });
 }
 

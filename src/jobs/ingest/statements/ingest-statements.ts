@@ -3,6 +3,7 @@ import { z } from "zod";
 import { isTooManySymbols, statesNotOffered } from "../../../client/response-error.js";
 import type { ServiceError } from "../../../core/errors.js";
 import { releaseAfter } from "../../../core/release-after.js";
+import { firstNames } from "../../../core/text-order.js";
 import type { Session } from "../../../db/session/session.js";
 import { parquetRelation } from "../../../db/views/parquet-relation.js";
 import type { Lake } from "../../../lake/lake.js";
@@ -27,9 +28,6 @@ import { askEach, CONCURRENCY } from "../../run/request/request-sender.js";
 import type { Run } from "../../run/run.js";
 import { LandingRecords, reportSetAside } from "../landing-records.js";
 import { StatementFields } from "./statement-fields.js";
-
-/** Most unconfirmed symbols that a report names. */
-const NAMED = 5;
 
 /** The table whose statements are requested. */
 interface StatementsParts {
@@ -108,8 +106,7 @@ class AskingStatements {
     for (const symbol of never) this.#unconfirmed.delete(symbol);
     const left = [...this.#unconfirmed].sort();
     if (left.length === 0) return;
-    const named = left.slice(0, NAMED).join(", ") + (left.length > NAMED ? ", ..." : "");
-    const reason = `no response shows whether there are statements of ${named}; they are requested again by the next run`;
+    const reason = `no response shows whether there are statements of ${firstNames(left)}; they are requested again by the next run`;
     this.#run.log.failure({ dataset: table.name, request: table.name, reason, symbols: left.length });
   }
 
