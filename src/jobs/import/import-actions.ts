@@ -1,5 +1,6 @@
 import { UsageError } from "../../core/errors.js";
 import { ident, literal } from "../../db/quote.js";
+import { countRows } from "../../db/session/count-rows.js";
 import { TempTable } from "../../db/session/session.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
 import { landActions } from "../../lake/land/land-versions.js";
@@ -25,7 +26,7 @@ import {
 import { textExpression } from "./rows/number-sql.js";
 import { ObjectRows } from "./rows/object-rows.js";
 import type { FileGroup, OpenGroup, SourceColumn } from "./rows/raw-rows.js";
-import type { FileVerdict, ImportWork, ReadGroup, TableImport } from "./table-import.js";
+import type { ImportWork, ReadGroup, Refusal, TableImport } from "./table-import.js";
 
 export async function importActions(work: ImportWork): Promise<TableImport> {
   const rows = new ObjectRows(work.session, ACTION_FIELDS, work.options);
@@ -116,7 +117,7 @@ async function brokenChains(
   { session }: ImportWork,
   rows: ObjectRows,
   cumulated: readonly number[],
-): Promise<ReadonlyMap<number, NonNullable<FileVerdict["refusal"]>>> {
+): Promise<ReadonlyMap<number, Refusal>> {
   if (cumulated.length === 0) return new Map();
   const found = await session.json<{ file: number; broken: string | null }>(
     brokenChainsSql(rows.rowsSql(), cumulated),
@@ -154,7 +155,7 @@ async function importSeen(
   rows: ObjectRows,
   judgedSql: (known: string) => string,
   foundIn: ReadonlyMap<FileGroup, readonly string[]>,
-  refusals: () => Promise<ReadonlyMap<number, NonNullable<FileVerdict["refusal"]>>> = async () => new Map(),
+  refusals: () => Promise<ReadonlyMap<number, Refusal>> = async () => new Map(),
   setAside: (judged: string) => Promise<unknown> = async () => {},
 ): Promise<Omit<TableImport, "add">> {
   const { session, options } = work;
@@ -177,19 +178,13 @@ async function importSeen(
       await rows.read(symbolTexts);
       await fillKnown(work, known, rows.symbols);
       await judged.fill(judgedSql(`symbol IN (SELECT symbol FROM ${known.name})`));
-      const { files, verdicts } = await fileRules(work, judged, reads);
-      await using _ = files;
       const refused = await refusals();
-      for (const read of reads)
-        for (const place of read.group.places) {
-          const verdict = verdicts.get(place) as FileVerdict;
-          verdicts.set(place, {
-            ...verdict,
-            refusal: verdict.refusal ?? refused.get(place),
-            found: [...foundSource(work, read), ...(foundIn.get(read.group) ?? [])],
-            decided: { source: options.source },
-          });
-        }
+      const { files, verdicts } = await fileRules(work, judged, reads, (read, place) => ({
+        refusal: refused.get(place),
+        found: [...foundSource(work, read), ...(foundIn.get(read.group) ?? [])],
+        decided: { source: options.source },
+      }));
+      await using _ = files;
       await withoutRefused(work, judged, verdicts);
       await setAside(judged.name);
       await setAsideSeveral(work, judged, seen, subject);
@@ -230,14 +225,11 @@ async function foundInTongdaxin(
   { chosen }: ReadGroup,
 ): Promise<string[]> {
   const category = open.columns[chosen.fields.get("category")?.index as number] as SourceColumn;
-  const [others] = await session.json<{ n: number }>(
-    `SELECT count(*)::DOUBLE AS n FROM ${open.from} WHERE ${textExpression(category)} NOT IN ${EX_CATEGORIES}`,
-  );
+  const isOther = `${textExpression(category)} NOT IN ${EX_CATEGORIES}`;
+  const others = await countRows(session, `${open.from} WHERE ${isOther}`);
   return [
     "cash, bonus shares and rights are for ten shares, as Tongdaxin writes them, also of funds",
-    ...(others === undefined || others.n === 0
-      ? []
-      : [`${others.n} rows of other categories than 1 and 11 are no ex-events`]),
+    ...(others === 0 ? [] : [`${others} rows of other categories than 1 and 11 are no ex-events`]),
   ];
 }
 
@@ -335,12 +327,10 @@ async function fillKnown(
     `INSERT INTO ${known.name} SELECT DISTINCT symbol, region FROM ${symbols} WHERE ${isOpen}`,
   );
   for (const table of [BARS_1D, BARS_1M]) {
-    const [left] = await session.json<{ n: number }>(
-      `SELECT count(*)::DOUBLE AS n FROM ${symbols} WHERE symbol NOT IN (SELECT symbol FROM ${known.name})`,
-    );
-    if (left?.n === 0) return;
+    const left = `${symbols} WHERE symbol NOT IN (SELECT symbol FROM ${known.name})`;
+    if ((await countRows(session, left)) === 0) return;
     await session.run(`INSERT INTO ${known.name} SELECT DISTINCT symbol, region FROM (${await of(table)})
-      WHERE symbol IN (SELECT symbol FROM ${symbols} WHERE symbol NOT IN (SELECT symbol FROM ${known.name}))`);
+      WHERE symbol IN (SELECT symbol FROM ${left})`);
   }
 }
 
@@ -372,10 +362,7 @@ async function rejectEarlierFiles(
   const key = subject.map((name) => `j.${ident(name)}`).join(", ");
   const earlier = `FROM ${judged.name} j JOIN ${files.name} f ON f.file = j.file WHERE j.verdict IS NULL
     QUALIFY j.file < max(j.file) OVER (PARTITION BY ${key})`;
-  const [found] = await session.json<{ n: number }>(
-    `SELECT count(*)::DOUBLE AS n FROM (SELECT 1 ${earlier})`,
-  );
-  if (found?.n === 0) return;
+  if ((await countRows(session, `(SELECT 1 ${earlier})`)) === 0) return;
   await rejects.add(
     table.name,
     `SELECT f.path AS source, f.first_line + j.file_row AS line, j.symbol, CAST(j.${ident(date)} AS VARCHAR) AS timestamp, 'duplicate_key' AS rule,

@@ -31,6 +31,7 @@ import {
   type ImportWork,
   MOST_ROWS,
   type ReadGroup,
+  type Refusal,
   type TableImport,
   undecided,
 } from "./table-import.js";
@@ -320,7 +321,7 @@ async function boardLots({ session, reference }: ImportWork, rows: BarRows): Pro
   return { known, missing: symbols.filter((symbol) => !known.has(symbol)) };
 }
 
-function noLots(symbols: readonly string[]): NonNullable<FileVerdict["refusal"]> {
+function noLots(symbols: readonly string[]): Refusal {
   return {
     reason: `the board lot of ${firstNames(symbols, 3)} is not known`,
     hint: "each instrument of Hong Kong has its own: import instruments with lot_size first",

@@ -1,6 +1,7 @@
 import { DAY_MS } from "../../core/time.js";
 import { codeSql, exchangeSql, localMidnightSql, tradeDateSql } from "../../db/market/region-sql.js";
 import { ident, literal } from "../../db/quote.js";
+import { countRows } from "../../db/session/count-rows.js";
 import { TempTable } from "../../db/session/session.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
 import {
@@ -44,6 +45,7 @@ import {
   type TableImport,
   undecided,
 } from "./table-import.js";
+import type { TextFile } from "./text/text-file.js";
 
 const numbers = INSTRUMENT_EXT.filter(({ type }) => type === "double").map(({ name }) => name);
 
@@ -189,18 +191,13 @@ export async function importInstruments(work: ImportWork): Promise<TableImport> 
     async judge(reads) {
       await rows.read();
       await judged.fill(instrumentsSql(rows.rowsSql()));
-      const { files, verdicts } = await fileRules(work, judged, reads, ({ chosen }, file) =>
-        unitRefusal(statedUnits(file, chosen.fields, instrumentUnit), work.options, false),
-      );
+      const { files, verdicts } = await fileRules(work, judged, reads, ({ chosen, group }, _place, file) => ({
+        refusal: unitRefusal(statedUnits(file, chosen.fields, instrumentUnit), work.options, false),
+        found: sharesFound(chosen.fields, instrumentUnit, work.options),
+        remarks: remarksOf.get(group) ?? [],
+        decided: { volumeUnit: work.options.volumeUnit },
+      }));
       await using _ = files;
-      for (const { chosen, group } of reads)
-        for (const place of group.places) {
-          const verdict = verdicts.get(place) as FileVerdict;
-          const found = sharesFound(chosen.fields, instrumentUnit, work.options);
-          const decided = { volumeUnit: work.options.volumeUnit };
-          const remarks = remarksOf.get(group) ?? [];
-          verdicts.set(place, { ...verdict, found: [...verdict.found, ...found], remarks, decided });
-        }
       await withoutRefused(work, judged, verdicts);
       await rejectRows(work, INSTRUMENTS, judged, files);
       await rejectReplaced(work, INSTRUMENTS, judged, files, ["symbol"]);
@@ -255,10 +252,9 @@ export async function importUniverses(work: ImportWork): Promise<TableImport> {
   const dated: number[] = [];
   let notes: readonly string[] = [];
   await rows.create();
-  const base = common(work, rows, judged);
   const isDated = (): string => (dated.length === 0 ? "false" : `file IN (${dated.join(", ")})`);
   return {
-    ...base,
+    ...common(work, rows, judged),
     required: ["id", "symbols"],
     hasFileSymbols: false,
     get notes() {
@@ -273,15 +269,15 @@ export async function importUniverses(work: ImportWork): Promise<TableImport> {
       await rows.read(memberTextsSql());
       const tomorrow = new Date(work.now + DAY_MS).toISOString().slice(0, 10);
       await judged.fill(membersSql(rows, dated, tomorrow));
-      const { files, verdicts } = await fileRules(work, judged, reads);
+      const { files, verdicts } = await fileRules(work, judged, reads, ({ chosen }) =>
+        chosen.fields.has("from_date")
+          ? {
+              found: ["memberships with dates: to_date is the first day on which it is no member"],
+              decided: { source: work.options.source },
+            }
+          : {},
+      );
       await using _ = files;
-      for (const { group, chosen } of reads)
-        if (chosen.fields.has("from_date"))
-          for (const place of group.places) {
-            const verdict = verdicts.get(place) as FileVerdict;
-            const found = ["memberships with dates: to_date is the first day on which it is no member"];
-            verdicts.set(place, { ...verdict, found, decided: { source: work.options.source } });
-          }
       await withoutRefused(work, judged, verdicts);
       const before = await membersOf(
         session,
@@ -325,18 +321,10 @@ export async function importUniverses(work: ImportWork): Promise<TableImport> {
       });
       if (dated.length > 0) yield await landMemberRanges(session, lake, ranges.name, options);
       const complete = `c.id IN (SELECT id FROM ${members.name})`;
-      if (dated.length === 0 || (await hasRows(work, members)))
+      if (dated.length === 0 || (await countRows(session, members.name)) > 0)
         yield await landVersions(session, lake, UNIVERSE_MEMBERS, members.name, { ...options, complete });
     },
-    async [Symbol.asyncDispose]() {
-      await base[Symbol.asyncDispose]();
-    },
   };
-}
-
-async function hasRows({ session }: ImportWork, table: TempTable): Promise<boolean> {
-  const [found] = await session.json<{ n: number }>(`SELECT count(*)::DOUBLE AS n FROM ${table.name}`);
-  return (found?.n ?? 0) > 0;
 }
 
 /** What memberships with dates change, by universe: what the lake saw stays, and what it assumed ends. */
@@ -368,20 +356,14 @@ export function common(
     async remove(group) {
       await work.session.run(`DELETE FROM ${rows.raw} WHERE file IN (${places(group)})`);
     },
-    async oddRows(group) {
-      const [found] = await work.session.json<{ n: number }>(
-        `SELECT count(odd)::DOUBLE AS n FROM ${rows.raw} WHERE file IN (${places(group)})`,
-      );
-      return found?.n ?? 0;
-    },
+    oddRows: (group) =>
+      countRows(work.session, `${rows.raw} WHERE odd IS NOT NULL AND file IN (${places(group)})`),
     async [Symbol.asyncDispose]() {
       await judged[Symbol.asyncDispose]();
       await rows[Symbol.asyncDispose]();
     },
   };
 }
-
-type Refusal = FileVerdict["refusal"];
 
 /** Deletes the rows of refused files. */
 export async function withoutRefused(
@@ -394,12 +376,15 @@ export async function withoutRefused(
     await session.run(`DELETE FROM ${judged.name} WHERE file IN (${refused.join(", ")})`);
 }
 
-/** A table of the files with their paths and first lines, and a verdict on each file. */
+/**
+ * A table of the files with their paths and first lines, and a verdict on each file. @param factsOf what the table says of a
+ * file; one of which most rows are undecided is refused in any case.
+ */
 export async function fileRules(
   { session }: ImportWork,
   judged: TempTable,
   reads: readonly ReadGroup[],
-  refusalOf: (read: ReadGroup, file: FileGroup["files"][number]) => Refusal = () => undefined,
+  factsOf: (read: ReadGroup, place: number, file: TextFile) => Partial<FileVerdict>,
 ): Promise<{ files: TempTable; verdicts: Map<number, FileVerdict> }> {
   const found = await session.json<{ file: number; reason: string }>(
     `SELECT file, first(verdict[2]) FILTER (contains(verdict[2], chr(96))) AS reason FROM ${judged.name}
@@ -411,15 +396,10 @@ export async function fileRules(
   const values: string[] = [];
   for (const read of reads)
     for (const [i, place] of read.group.places.entries()) {
-      const file = read.group.files[i] as (typeof read.group.files)[number];
-      const { path, csv } = file;
-      values.push(`(${place}, ${literal(path)}, ${csv?.dialect.firstLine ?? 1})`);
-      verdicts.set(place, {
-        refusal: refusalOf(read, file) ?? undecidedFiles.get(place),
-        found: [],
-        remarks: [],
-        decided: {},
-      });
+      const file = read.group.files[i] as TextFile;
+      values.push(`(${place}, ${literal(file.path)}, ${file.csv?.dialect.firstLine ?? 1})`);
+      const { refusal = undecidedFiles.get(place), ...facts } = factsOf(read, place, file);
+      verdicts.set(place, { found: [], remarks: [], decided: {}, ...facts, refusal });
     }
   await files.fill(
     values.length > 0
@@ -436,8 +416,7 @@ export async function rejectRows(
   judged: TempTable,
   files: TempTable,
 ): Promise<void> {
-  const [found] = await session.json<{ n: number }>(`SELECT count(verdict)::DOUBLE AS n FROM ${judged.name}`);
-  if (found?.n === 0) return;
+  if ((await countRows(session, `${judged.name} WHERE verdict IS NOT NULL`)) === 0) return;
   await rejects.add(
     table.name,
     `SELECT f.path AS source, f.first_line + j.file_row AS line, coalesce(j.symbol, j.symbol_text) AS symbol, NULL AS timestamp,
@@ -455,10 +434,8 @@ async function rejectReplaced(
   key: readonly string[],
 ): Promise<void> {
   const names = key.map((name) => `j.${ident(name)}`).join(", ");
-  const [found] = await session.json<{ n: number }>(
-    `SELECT count(*)::DOUBLE AS n FROM (SELECT ${names} FROM ${judged.name} j WHERE verdict IS NULL GROUP BY ALL HAVING count(*) > 1)`,
-  );
-  if (found?.n === 0) return;
+  const repeated = `(SELECT ${names} FROM ${judged.name} j WHERE verdict IS NULL GROUP BY ALL HAVING count(*) > 1)`;
+  if ((await countRows(session, repeated)) === 0) return;
   await rejects.add(
     table.name,
     `SELECT f.path AS source, f.first_line + j.file_row AS line, j.symbol, NULL AS timestamp, 'duplicate_key' AS rule,

@@ -182,9 +182,9 @@ export async function importStatements(work: ImportWork, table: TableSchema): Pr
       await judged.fill(statementsSql(rows.rowsSql(), rows.numbers, options, tomorrow));
       const units = fileUnits(reads, groups);
       const exponents = new Set([...units.values()].flatMap(({ money }) => [...money.keys()]));
-      const { files, verdicts } = await fileRules(work, judged, reads, (_read, file) => {
+      const { files, verdicts } = await fileRules(work, judged, reads, (_read, _place, file) => {
         const said = units.get(file);
-        return said === undefined ? undefined : unitRefusal(said, options, exponents.size > 1);
+        return { refusal: said && unitRefusal(said, options, exponents.size > 1) };
       });
       await using _ = files;
       if (isFlowTable(table.name)) await judgeFlows(work, judged, verdicts, rows.numbers);

@@ -139,22 +139,12 @@ export async function runImport(
     using _ = interruptOn(session, signal);
     const opened: (TextFile | undefined)[] = [];
     for (const [index, path] of paths.entries()) {
-      opened.push(
-        await attempt(
-          signal,
-          () => files.open(path),
-          (error) => refuse(path, error),
-        ),
-      );
-      if (plan !== undefined && opened[index] !== undefined)
-        await attempt(
-          signal,
-          async () => expectPlanned(path, (opened[index] as TextFile).columns, plan),
-          async (error) => {
-            opened[index] = undefined;
-            await refuse(path, error);
-          },
-        );
+      const open = async (): Promise<TextFile> => {
+        const file = await files.open(path);
+        if (plan !== undefined) expectPlanned(path, file.columns, plan);
+        return file;
+      };
+      opened.push(await attempt(signal, open, (error) => refuse(path, error)));
       onFile(index);
     }
     const { reads, malformed } = await readGroups(
@@ -167,27 +157,26 @@ export async function runImport(
       files,
       refuse,
     );
-    const verdicts = await attempt(
+    const judged = await attempt(
       signal,
       () => rows.judge(reads),
-      async (error) => {
-        throw error;
-      },
+      (error) => Promise.reject(error),
     );
-    for (const [place, { refusal }] of verdicts ?? [])
+    const verdicts = judged ?? new Map<number, FileVerdict>();
+    for (const [place, { refusal }] of verdicts)
       if (refusal !== undefined) {
         const path = paths[place] as string;
         await refuse(path, new UsageError(`file ${path}: ${refusal.reason}`, { hint: refusal.hint }));
       }
     onFile(paths.length);
     signal?.throwIfAborted();
-    const forms = await planOf(session, reads, verdicts ?? new Map(), options, rows);
+    const forms = await planOf(session, reads, verdicts, options, rows);
     const firstPlace = reads
       .flatMap(({ group }) => group.places)
-      .find((place) => verdicts?.get(place)?.refusal === undefined);
+      .find((place) => verdicts.get(place)?.refusal === undefined);
     const firstRows = firstPlace === undefined ? [] : await rows.preview(firstPlace, PREVIEW_ROWS);
     const preview = firstRows.map(({ row: _row, ...shown }) => shown);
-    const remarks = [...(rows.notes ?? []), ...remarksOf(paths, verdicts ?? new Map())];
+    const remarks = [...(rows.notes ?? []), ...remarksOf(paths, verdicts)];
     let rejected: readonly RejectCount[] = [];
     const report = (): ImportReport => ({
       runId,

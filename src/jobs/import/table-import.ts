@@ -24,9 +24,14 @@ export interface ReadGroup {
   readonly mark: DecimalMark;
 }
 
+export interface Refusal {
+  readonly reason: string;
+  readonly hint: string;
+}
+
 /** What was found in one file, or why it is refused. */
 export interface FileVerdict {
-  readonly refusal?: { readonly reason: string; readonly hint: string } | undefined;
+  readonly refusal?: Refusal | undefined;
   readonly found: readonly string[];
   readonly remarks: readonly string[];
   /** What was decided, as options. */
@@ -64,7 +69,7 @@ export interface TableImport extends AsyncDisposable {
 export const MOST_ROWS = 0.8;
 
 /** The refusal of a file of whose rows most have several readings. @param reason of one row, with the option that decides. */
-export function undecided(reason: string): NonNullable<FileVerdict["refusal"]> {
+export function undecided(reason: string): Refusal {
   const at = reason.indexOf(": `");
   return at < 0
     ? { reason, hint: "write it in another form" }

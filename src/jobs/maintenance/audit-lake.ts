@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { BarlakeError, hintOf, messageOf } from "../../core/errors.js";
+import { countRows } from "../../db/session/count-rows.js";
 import { interruptOn, type Session, TempTable } from "../../db/session/session.js";
 import type { Lake } from "../../lake/lake.js";
 import type { Severity } from "../../lake/maintenance/check/finding.js";
@@ -107,8 +108,7 @@ export async function auditLake(
 async function runAudit(session: Session, { sql, ...audit }: Audit): Promise<AuditFinding | undefined> {
   await using found = new TempTable(session, "audit_findings");
   await found.fill(sql);
-  const [counted] = await session.json<{ n: bigint }>(`SELECT count(*) AS n FROM ${found.name}`);
-  const rows = Number(counted?.n ?? 0);
+  const rows = await countRows(session, found.name);
   if (rows === 0) return undefined;
   const { names, rows: examples } = await session.preview(`FROM ${found.name}`, EXAMPLES);
   return { ...audit, rows, columns: names, examples };

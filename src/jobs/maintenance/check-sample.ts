@@ -4,6 +4,7 @@ import { messageOf, ServiceError, WireError } from "../../core/errors.js";
 import { freedAfterUse } from "../../core/memory-pool.js";
 import type { Clock, TimeRange } from "../../core/time.js";
 import { ident, literal } from "../../db/quote.js";
+import { countRows } from "../../db/session/count-rows.js";
 import { jsonParameter } from "../../db/session/named-values.js";
 import { type Session, TempTable } from "../../db/session/session.js";
 import { ROW_GROUP_ROWS } from "../../lake/files/parquet/write-rows.js";
@@ -318,8 +319,7 @@ async function drawSample(
   const requests = `SELECT symbols, epoch_ms(window_start)::DOUBLE AS first, epoch_ms(least(window_end, final_end))::DOUBLE AS last
     FROM raw.requests WHERE dataset = $1 AND endpoint = $2 AND status = 'answered' AND len(symbols) > 0 AND window_start < final_end`;
   const bound = [table.name, `${method} ${path}`];
-  const [found] = await session.json<{ n: number }>(`SELECT count(*)::DOUBLE AS n FROM (${requests})`, bound);
-  const answered = found?.n ?? 0;
+  const answered = await countRows(session, `(${requests})`, bound);
   const sampleSize = "requests" in size ? size.requests : Math.ceil(answered * size.part);
   const rows = await session.json<{ symbols: string[]; first: number; last: number }>(
     `${requests} ORDER BY random() LIMIT $3`,

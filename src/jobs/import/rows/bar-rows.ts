@@ -1,6 +1,7 @@
 import { DAY_MS, MINUTE_MS } from "../../../core/time.js";
 import { hasOwnSessionsSql, lotSql, perRegion, unknownSessionsSql } from "../../../db/market/region-sql.js";
 import { ident, literal } from "../../../db/quote.js";
+import { countRows } from "../../../db/session/count-rows.js";
 import { type Session, TempTable } from "../../../db/session/session.js";
 import { isMinutes } from "../../../lake/land/land-bars.js";
 import { REGION_NAMES, REGIONS, type Region } from "../../../market/regions.js";
@@ -358,11 +359,8 @@ export class BarRows implements AsyncDisposable {
       FROM (SELECT *, CASE ${tests.join(" ")} ELSE ['unparsable', 'it is no bar of ${name}'] END AS verdict FROM ${this.#judged()} WHERE is_bad)`;
   }
 
-  async bad(): Promise<number> {
-    const [found] = await this.#session.json<{ n: number }>(
-      `SELECT count(*)::DOUBLE AS n FROM ${this.#judged()} WHERE is_bad`,
-    );
-    return found?.n ?? 0;
+  bad(): Promise<number> {
+    return countRows(this.#session, `${this.#judged()} WHERE is_bad`);
   }
 
   /** The first rows of a file as they land; `row`: their number in the file, from 0. */

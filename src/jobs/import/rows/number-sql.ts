@@ -1,5 +1,6 @@
 import { DAY_MS } from "../../../core/time.js";
 import { ident, literal, literalList } from "../../../db/quote.js";
+import { countRows } from "../../../db/session/count-rows.js";
 import { type Session, TempTable } from "../../../db/session/session.js";
 import type { DecimalMark } from "../import-options.js";
 import { NULL_WORDS } from "../plan/read-time.js";
@@ -218,10 +219,7 @@ export async function readOddNumbers(
   mark: DecimalMark,
 ): Promise<number> {
   const own = `odd IS NOT NULL AND form = ${form}`;
-  const [found] = await session.json<{ n: number }>(
-    `SELECT count(*)::DOUBLE AS n FROM ${table} WHERE ${own}`,
-  );
-  if (found?.n === 0) return 0;
+  if ((await countRows(session, `${table} WHERE ${own}`)) === 0) return 0;
   const textOf = (name: string): string => `json_extract_string(odd, ${literal(`$."${name}"`)})`;
   await using texts = new TempTable(session, "odd_texts");
   const all = names.map((name) => `SELECT ${textOf(name)} AS text FROM ${table} WHERE ${own}`);
@@ -237,10 +235,8 @@ export async function readOddNumbers(
   await session.run(
     `UPDATE ${table} SET ${numbers.join(", ")}, odd = coalesce(${names.map(isBad).join(", ")}, NULL) WHERE ${own}`,
   );
-  const [doubtful] = await session.json<{ n: number }>(
-    `SELECT count(*)::DOUBLE AS n FROM ${texts.name} WHERE contains(text, ',') OR (number IS NULL AND NOT is_missing)`,
-  );
-  return doubtful?.n ?? 0;
+  const isDoubtful = "contains(text, ',') OR (number IS NULL AND NOT is_missing)";
+  return await countRows(session, `${texts.name} WHERE ${isDoubtful}`);
 }
 
 /** The name of a column as users know it. */

@@ -1,3 +1,4 @@
+import { countRows } from "../../../db/session/count-rows.js";
 import type { Session, TempTable } from "../../../db/session/session.js";
 import type { ImportOptions } from "../import-options.js";
 import { plainName } from "../plan/field-names.js";
@@ -222,6 +223,5 @@ export async function stageBarActions(
         SELECT symbol, region, ex_date, kind, '${source.replaceAll("'", "''")}' AS source, arg_max(cash, "row") AS cash, arg_max(ratio, "row") AS ratio, ${none.join(", ")}
         FROM (${parts.join(" UNION ALL ")}) GROUP BY symbol, region, ex_date, kind`,
   );
-  const [counted] = await session.json<{ n: number }>(`SELECT count(*)::DOUBLE AS n FROM ${staged.name}`);
-  return counted?.n ?? 0;
+  return await countRows(session, staged.name);
 }
