@@ -2,6 +2,8 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { type Command, Option } from "commander";
 import { UsageError } from "../../core/errors.js";
+import { groupBy } from "../../core/group-by.js";
+import { firstNames } from "../../core/text-order.js";
 import { type BuildReport, buildDataset } from "../../dataset/build-dataset.js";
 import { type Coverage, type CoverageRange, isWhole, lowestCoverage } from "../../dataset/panel/coverage.js";
 import { type DatasetPlan, planDataset } from "../../dataset/plan-dataset.js";
@@ -261,7 +263,7 @@ export function coverageLines(
     return [`${paint("dim", "members")} ${numbersText(ranges)} on each date, with bars of all of them`];
   if (recordedFrom === null)
     return [`${paint("dim", "members")} on no date on record: those of later are assumed`];
-  const rows = [...byYear(ranges)].map(([year, of]) => {
+  const rows = [...groupBy(ranges, ({ first }) => first.slice(0, 4))].map(([year, of]) => {
     const lowest = lowestCoverage(of);
     const isAll = lowest === undefined || lowest.withoutBars === 0;
     return [
@@ -285,20 +287,19 @@ export function coverageLines(
 function missingLines({ noBars, someBars }: Coverage, period: DatasetSpec["period"], all: string): string[] {
   const lines: string[] = [];
   if (noBars.length > 0) {
-    const names = noBars
-      .slice(0, NAMED)
-      .map(({ symbol, membership }) => `${symbol} (${membership.map(spellText).join(", ")})`);
-    lines.push(`without any bar: ${plural(noBars.length, "member")}, ${someOf(names, noBars.length)}`);
+    const names = noBars.map(
+      ({ symbol, membership }) => `${symbol} (${membership.map(spellText).join(", ")})`,
+    );
+    lines.push(`without any bar: ${plural(noBars.length, "member")}, ${firstNames(names, NAMED)}`);
   }
   if (someBars.length > 0) {
     const names = someBars
       .toSorted((a, b) => b.without - a.without)
-      .slice(0, NAMED)
       .map(
         ({ symbol, dates, without, first, last }) =>
           `${symbol} on ${count(without)} of ${count(dates)} dates, ${first} to ${last}`,
       );
-    lines.push(`without some bars: ${plural(someBars.length, "member")}, ${someOf(names, someBars.length)}`);
+    lines.push(`without some bars: ${plural(someBars.length, "member")}, ${firstNames(names, NAMED)}`);
   }
   const missing = [...noBars, ...someBars];
   if (missing.length === 0) return [];
@@ -316,19 +317,6 @@ function missingLines({ noBars, someBars }: Coverage, period: DatasetSpec["perio
 
 function spellText({ from, to }: { readonly from: string | null; readonly to: string | null }): string {
   return `${from ?? ""} to ${to ?? "now"}`;
-}
-
-function someOf(names: readonly string[], of: number): string {
-  return `${names.join(", ")}${of > names.length ? ` and ${count(of - names.length)} more` : ""}`;
-}
-
-function byYear(ranges: readonly CoverageRange[]): Map<string, CoverageRange[]> {
-  const years = new Map<string, CoverageRange[]>();
-  for (const range of ranges) {
-    const year = range.first.slice(0, 4);
-    years.set(year, [...(years.get(year) ?? []), range]);
-  }
-  return years;
 }
 
 function numbersText(ranges: readonly CoverageRange[]): string {

@@ -1,3 +1,5 @@
+import { groupBy } from "../../core/group-by.js";
+import { firstNames } from "../../core/text-order.js";
 import type { TimeRange } from "../../core/time.js";
 import type { FilesPlan, FilesReport } from "../../jobs/files/plan-files.js";
 import type { KnownList } from "../../jobs/ledger/known-lists.js";
@@ -11,9 +13,6 @@ import { regionOf } from "../../market/symbol.js";
 import { localDate } from "../../market/zone.js";
 import { inOptionWords } from "../error-text.js";
 import { count, duration, paint, plural, size, table } from "../text.js";
-
-/** Maximum number of symbols that are named. */
-const NAMED = 5;
 
 /** The text for each reason. */
 const SAYS: Readonly<Record<string, string>> = {
@@ -45,7 +44,7 @@ export function completenessLines(of: TableCompleteness): string[] {
       ({ symbol, start, end }) => `${symbol} ${datesOf(symbol, { start, end })}`,
     );
     lines.push(
-      `${paint("red", `${dataset}: ${plural(unexplained.length, "window")} without any bar, and nothing says why:`)} ${some(windows)}`,
+      `${paint("red", `${dataset}: ${plural(unexplained.length, "window")} without any bar, and nothing says why:`)} ${firstNames(windows)}`,
       "they are requested again by later runs, and at once with --repair",
     );
   }
@@ -54,14 +53,14 @@ export function completenessLines(of: TableCompleteness): string[] {
       const number = bars === undefined ? "bars" : plural(bars, "bar");
       return `${symbol} ${window === undefined ? "" : `${datesOf(symbol, window)} `}(${number})`;
     });
-    lines.push(`${paint("red", `${dataset}: set aside, and not in the lake:`)} ${some(parts)}`);
+    lines.push(`${paint("red", `${dataset}: set aside, and not in the lake:`)} ${firstNames(parts)}`);
   }
   if (withdrawn.length > 0) {
     const parts = withdrawn.map(
       ({ symbol, window, bars }) => `${symbol} ${datesOf(symbol, window)} (${plural(bars, "bar")})`,
     );
     lines.push(
-      `${paint("yellow", `${dataset}: the service no longer has:`)} ${some(parts)}`,
+      `${paint("yellow", `${dataset}: the service no longer has:`)} ${firstNames(parts)}`,
       `to see them, or to accept that: barlake withdrawn ${dataset} --symbols ... --from ...`,
     );
   }
@@ -73,11 +72,6 @@ function datesOf(symbol: string, { start, end }: TimeRange): string {
   const { zone } = REGIONS[regionOf(symbol) ?? "CN"];
   const [first, last] = [localDate(start, zone), localDate(end - 1, zone)];
   return first === last ? first : `${first} to ${last}`;
-}
-
-function some(parts: readonly string[]): string {
-  const more = parts.length > NAMED ? ` and ${count(parts.length - NAMED)} more` : "";
-  return `${parts.slice(0, NAMED).join(", ")}${more}`;
 }
 
 /** Most files that are named of each kind; refused ones are all named. */
@@ -105,7 +99,7 @@ function filesLines(files: FilesReport): string[] {
   }
   if (leftToNextRun.length > 0)
     lines.push(
-      `${paint("yellow", `changed while ${leftToNextRun.length === 1 ? "it was" : "they were"} read, and left to the next run:`)} ${namesText(leftToNextRun)}`,
+      `${paint("yellow", `changed while ${leftToNextRun.length === 1 ? "it was" : "they were"} read, and left to the next run:`)} ${firstNames(leftToNextRun, SHOWN_FILES)}`,
     );
   for (const { remark, files: n, example } of remarks.slice(0, SHOWN_FILES))
     lines.push(`${example}${n > 1 ? ` and ${plural(n - 1, "more file")}` : ""}: ${remark}`);
@@ -142,20 +136,8 @@ export function filesPlanText(name: string, { files, unchanged }: FilesPlan): st
   return lines.join("\n");
 }
 
-function namesText(names: readonly string[]): string {
-  return `${names.slice(0, SHOWN_FILES).join(", ")}${names.length > SHOWN_FILES ? ` and ${count(names.length - SHOWN_FILES)} more` : ""}`;
-}
-
 /** Maximum number of lists that are named of those that are known since one day. */
 const NAMED_LISTS = 5;
-
-/** Lists of one table and region that the lake knows since the same day. */
-interface Group {
-  readonly dataset: KnownList["dataset"];
-  readonly region: string;
-  readonly since: string;
-  readonly lists: string[];
-}
 
 /** What a user does about symbols that left a list before the lake knew it. */
 const ADVICE =
@@ -203,15 +185,12 @@ export function knownListLines(lists: readonly KnownList[]): string[] {
   return ["", table(["lists of symbols", "region", "known since", "number", "lists"], rows), ADVICE];
 }
 
-function grouped(lists: readonly KnownList[], keyOf: (list: KnownList) => string): Group[] {
-  const groups = new Map<string, Group>();
-  for (const one of lists) {
-    const key = keyOf(one);
-    const group = groups.get(key) ?? { ...one, lists: [] };
-    group.lists.push(one.list);
-    groups.set(key, group);
-  }
-  return [...groups.values()];
+/** The lists with the same key: the facts of the first one, and the names of all. */
+function grouped(lists: readonly KnownList[], keyOf: (list: KnownList) => string) {
+  return [...groupBy(lists, keyOf).values()].map((own) => ({
+    ...(own[0] as KnownList),
+    lists: own.map(({ list }) => list),
+  }));
 }
 
 function namedLists(names: readonly string[]): string {

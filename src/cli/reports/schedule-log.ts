@@ -1,6 +1,7 @@
 import { pino } from "pino";
 import { systemClock } from "../../client/system-clock.js";
 import { BarlakeError, messageOf } from "../../core/errors.js";
+import { groupBy } from "../../core/group-by.js";
 import type { Pipeline } from "../../jobs/pipeline/definition.js";
 import type { RunOutcome } from "../../jobs/run/report/run-history.js";
 import type { ScheduleEvent } from "../../jobs/schedule/run-schedule.js";
@@ -12,12 +13,10 @@ import { scrubText } from "./check-text.js";
 /** A pipeline's schedule in words: "18:30 Shanghai, 21:30 New York on trading days". */
 export function scheduleText(rules: readonly ScheduleRule[]): string {
   if (rules.length === 0) return "never";
-  const byDays = new Map<string, string[]>();
-  for (const rule of rules) {
-    const days = rule.days === "trading" ? " on trading days" : "cron" in rule ? "" : " every day";
-    byDays.set(days, [...(byDays.get(days) ?? []), timesText(rule)]);
-  }
-  return [...byDays].map(([days, times]) => `${times.join(", ")}${days}`).join("; ");
+  const byDays = groupBy(rules, (rule) =>
+    rule.days === "trading" ? " on trading days" : "cron" in rule ? "" : " every day",
+  );
+  return [...byDays].map(([days, own]) => `${own.map(timesText).join(", ")}${days}`).join("; ");
 }
 
 function timesText(rule: ScheduleRule): string {
