@@ -112,25 +112,21 @@ Examples:
         const spec = await specOf(name, options);
         const view = progressView(spec.name);
         const startedAt = performance.now();
-        try {
-          const report = await buildDataset(lake, spec, {
-            pointInTime: pointInTimeOf(options),
-            existing: options.append ? "append" : options.replace ? "replace" : "refuse",
-            verify: options.verify,
-            signal: cli.signal,
-            onProgress: ({ symbols, of, rows }) =>
-              view.update({ done: symbols, total: of, unit: "symbols", rows, doing: spec.format }),
+        const report = await buildDataset(lake, spec, {
+          pointInTime: pointInTimeOf(options),
+          existing: options.append ? "append" : options.replace ? "replace" : "refuse",
+          verify: options.verify,
+          signal: cli.signal,
+          onProgress: ({ symbols, of, rows }) =>
+            view.update({ done: symbols, total: of, unit: "symbols", rows, doing: spec.format }),
+        })
+          .finally(() => view.stop())
+          .catch((error: unknown) => {
+            if (cli.signal.aborted) process.stderr.write(`${stoppedText(folderOf(lake, spec))}\n`);
+            throw error;
           });
-          view.stop();
-          if (options.json) printJson(report);
-          else process.stdout.write(`${buildText(report, performance.now() - startedAt)}\n`);
-        } catch (error) {
-          view.stop();
-          if (cli.signal.aborted) process.stderr.write(`${stoppedText(folderOf(lake, spec))}\n`);
-          throw error;
-        } finally {
-          view.stop();
-        }
+        if (options.json) printJson(report);
+        else process.stdout.write(`${buildText(report, performance.now() - startedAt)}\n`);
         return EXIT.done;
       }),
     );

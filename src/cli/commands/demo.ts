@@ -54,11 +54,7 @@ export function addDemo(cli: Cli): void {
         `on an object store: starts a versitygw or MinIO of this machine, with its files in ${FOLDER}/store, and stops it at the end`,
       ).conflicts("lake"),
     )
-    .addOption(
-      new Option("--symbols <n>", "instruments of the simulated market")
-        .argParser(wholeNumber)
-        .default(SYMBOLS),
-    )
+    .option("--symbols <n>", "instruments of the simulated market", wholeNumber, SYMBOLS)
     .addHelpText(
       "after",
       `

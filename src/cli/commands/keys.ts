@@ -1,4 +1,4 @@
-import { InvalidArgumentError, Option } from "commander";
+import { InvalidArgumentError } from "commander";
 import { systemClock } from "../../client/system-clock.js";
 import { splitList } from "../../market/symbol.js";
 import { addKey, type KeyGrant, type KeyRecord, revokeKey } from "../../serve/keys/key-records.js";
@@ -28,24 +28,14 @@ export function addKeys(cli: Cli): void {
     .command("add")
     .description("make a key, and print it: it cannot be shown again")
     .argument("<name>", "whose key it is")
-    .addOption(
-      new Option(
-        "--allow <groups>",
-        `what it may request: ${ENDPOINT_GROUPS.join(", ")} (default: all)`,
-      ).argParser(groupsOf),
+    .option("--allow <groups>", `what it may request: ${ENDPOINT_GROUPS.join(", ")} (default: all)`, groupsOf)
+    .option(
+      "--universes <ids>",
+      "universes to whose members it is limited (default: every symbol)",
+      splitList,
     )
-    .addOption(
-      new Option(
-        "--universes <ids>",
-        "universes to whose members it is limited (default: every symbol)",
-      ).argParser(splitList),
-    )
-    .addOption(new Option("--rpm <n>", "requests a minute (default: as serve says)").argParser(wholeNumber))
-    .addOption(
-      new Option("--max-symbols <n>", "symbols of one request (default: as serve says)").argParser(
-        wholeNumber,
-      ),
-    )
+    .option("--rpm <n>", "requests a minute (default: as serve says)", wholeNumber)
+    .option("--max-symbols <n>", "symbols of one request (default: as serve says)", wholeNumber)
     .option("--may-replay", "it may set the time and speed of serve --replay")
     .addOption(keysOption())
     .addOption(jsonOption())

@@ -59,32 +59,25 @@ export function addServe(cli: Cli): void {
     .option("--no-verify", "do not compare files with the hashes in their names before they are first read")
     .option("--no-warm-up", "do not read at the start what the first requests for minutes and quotes need")
     .addOption(keysOption())
-    .addOption(
-      new Option("--rpm <n>", "requests a minute of each key for which the file has no number").argParser(
-        wholeNumber,
-      ),
+    .option("--rpm <n>", "requests a minute of each key for which the file has no number", wholeNumber)
+    .option(
+      "--max-symbols <n>",
+      "symbols of one request, for each key without a separate number (default: no limit)",
+      wholeNumber,
     )
-    .addOption(
-      new Option(
-        "--max-symbols <n>",
-        "symbols of one request, for each key without a separate number (default: no limit)",
-      ).argParser(wholeNumber),
-    )
-    .addOption(
-      new Option(
-        "--cors <origins>",
-        "origins whose pages may call the service from a browser, comma-separated; * is every one (default: none)",
-      ).argParser(originsOf),
+    .option(
+      "--cors <origins>",
+      "origins whose pages may call the service from a browser, comma-separated; * is every one (default: none)",
+      originsOf,
     )
     .option(
       "--replay <time>",
       "serve the lake as it was seen then, with the clock running; without a zone, the time at the lake's exchanges; without a date, of the newest day",
     )
-    .addOption(
-      new Option(
-        "--speed <n>",
-        `replayed seconds for each second, up to ${MAX_SPEED}; 0 holds the time (default: 1)`,
-      ).argParser(speedOf),
+    .option(
+      "--speed <n>",
+      `replayed seconds for each second, up to ${MAX_SPEED}; 0 holds the time (default: 1)`,
+      speedOf,
     )
     .option(
       "--assume-reference",

@@ -1,5 +1,4 @@
 import { pathToFileURL } from "node:url";
-import { Option } from "commander";
 import type { Lake } from "../../lake/lake.js";
 import { TABLES } from "../../schema/tables.js";
 import {
@@ -32,11 +31,9 @@ export function addTrino(cli: Cli): void {
     for (const option of trinoOptions()) command.addOption(option);
     return command
       .addOption(lakeOption())
-      .addOption(
-        new Option(
-          "--location <uri>",
-          "where the lake is as Trino reaches it, if that is another name: s3://bucket/prefix, local:///folder",
-        ),
+      .option(
+        "--location <uri>",
+        "where the lake is as Trino reaches it, if that is another name: s3://bucket/prefix, local:///folder",
       )
       .addOption(jsonOption())
       .addHelpText(

@@ -1,7 +1,6 @@
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { createInterface } from "node:readline";
-import { Option } from "commander";
 import { replacedText } from "../../lake/lake.js";
 import { startWorkspace, type Workspace } from "../../ui/start-workspace.js";
 import { type Cli, EXIT } from "../cli.js";
@@ -39,11 +38,10 @@ interface Options extends ServiceOptions {
 export function addUi(cli: Cli): void {
   cli.program
     .command("ui")
-    .addOption(
-      new Option(
-        "--port <n>",
-        "port; 0 takes a free one (default: the same for each lake, where it is free)",
-      ).argParser(portOption),
+    .option(
+      "--port <n>",
+      "port; 0 takes a free one (default: the same for each lake, where it is free)",
+      portOption,
     )
     .option("--no-open", "print the address, and open no browser")
     .option(
@@ -51,11 +49,9 @@ export function addUi(cli: Cli): void {
       "folder of your notebooks; those that come with barlake are there too (env: BARLAKE_NOTEBOOKS)",
       usersNotebooks(),
     )
-    .addOption(
-      new Option(
-        "--pipelines <folder>",
-        "folder of your pipelines (default: pipelines, if it is there; env: BARLAKE_PIPELINES)",
-      ),
+    .option(
+      "--pipelines <folder>",
+      "folder of your pipelines (default: pipelines, if it is there; env: BARLAKE_PIPELINES)",
     )
     .addOption(urlOption())
     .addOption(rpmOption())

@@ -1,4 +1,4 @@
-import { InvalidArgumentError, Option } from "commander";
+import { InvalidArgumentError } from "commander";
 import { systemClock } from "../../../client/system-clock.js";
 import { auditLake } from "../../../jobs/maintenance/audit-lake.js";
 import { type CheckReport, checkLake } from "../../../jobs/maintenance/check-lake.js";
@@ -35,11 +35,10 @@ export function addCheck(cli: Cli): void {
       .option("--deep", "read every file in full: content, rows, order, statistics, keys")
       .option("--scrub", "verify the files that were verified longest ago: run once a day, all in four weeks")
       .option("--audits", "run the audits of sql/audits over the views: what the rows say of one another")
-      .addOption(
-        new Option(
-          "--sample <part>",
-          "ask the service again for a random part of the bars' requests, such as 1%, or for so many, and compare",
-        ).argParser(sampleOf),
+      .option(
+        "--sample <part>",
+        "ask the service again for a random part of the bars' requests, such as 1%, or for so many, and compare",
+        sampleOf,
       ),
   )
     .addOption(lakeOption())

@@ -1,5 +1,4 @@
 import { existsSync } from "node:fs";
-import { Option } from "commander";
 import { messageOf } from "../../../core/errors.js";
 import { type CopyReport, copyLake } from "../../../lake/maintenance/copy-lake.js";
 import { publish } from "../../../lake/publish.js";
@@ -18,7 +17,7 @@ export function addCopy(cli: Cli): void {
     .command("copy")
     .argument("<from>", "the lake to copy: a folder, or s3://bucket/prefix")
     .argument("<to>", "an empty folder or prefix, or one with a part of this copy")
-    .addOption(new Option("--no-database", "do not write lake.duckdb, the views for other DuckDB clients"))
+    .option("--no-database", "do not write lake.duckdb, the views for other DuckDB clients")
     .addOption(jsonOption())
     .addHelpText(
       "after",

@@ -29,10 +29,11 @@ export function addOptimize(cli: Cli): void {
   cli.program
     .command("optimize")
     .addArgument(tablesArgument("tables to compact; without one, all"))
-    .addOption(
-      new Option("--target-mb <n>", "size that a file has at most, in MB")
-        .argParser(positiveNumber)
-        .default(TARGET_BYTES / BYTES_A_MB),
+    .option(
+      "--target-mb <n>",
+      "size that a file has at most, in MB",
+      positiveNumber,
+      TARGET_BYTES / BYTES_A_MB,
     )
     .addOption(
       new Option(
@@ -40,7 +41,7 @@ export function addOptimize(cli: Cli): void {
         "compression of compacted files, now and in later compactions of these tables",
       ).choices(CODECS),
     )
-    .addOption(new Option("--rewrite", "also rewrite compacted files that have another codec"))
+    .option("--rewrite", "also rewrite compacted files that have another codec")
     .addOption(lakeOption())
     .addOption(jsonOption())
     .addHelpText(

@@ -1,4 +1,4 @@
-import { Argument, InvalidArgumentError, Option } from "commander";
+import { Argument, InvalidArgumentError } from "commander";
 import { UsageError } from "../../../core/errors.js";
 import { type RestoredLake, restoreLake } from "../../../jobs/maintenance/restore-lake.js";
 import type { HistoryEntry } from "../../../lake/log/history.js";
@@ -32,9 +32,7 @@ export function addRestore(cli: Cli): void {
         TABLES.map(({ name }) => name),
       ),
     )
-    .addOption(
-      new Option("--version <n>", "the table as its version n had it (barlake history)").argParser(versionOf),
-    )
+    .option("--version <n>", "the table as its version n had it (barlake history)", versionOf)
     .addOption(asOfOption("each table as it was at that time"))
     .option("--empty", "take all rows out of the table: undoes its first commit")
     .option("--dry-run", "show what would be done, and change nothing")

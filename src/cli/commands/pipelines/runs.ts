@@ -1,4 +1,3 @@
-import { Option } from "commander";
 import { listRuns, type RunDetails, type RunRow, runDetails } from "../../../jobs/run/report/run-history.js";
 import { openReader } from "../../../lake/open-reader.js";
 import { type Cli, EXIT } from "../../cli.js";
@@ -27,7 +26,7 @@ export function addRuns(cli: Cli): void {
   const runs = cli.program
     .command("runs")
     .enablePositionalOptions()
-    .addOption(new Option("--limit <n>", "newest runs that are shown").default(20).argParser(wholeNumber))
+    .option("--limit <n>", "newest runs that are shown", wholeNumber, 20)
     .option("--pipeline <name>", "runs of this pipeline alone")
     .addOption(lakeOption())
     .addOption(jsonOption())

@@ -1,4 +1,3 @@
-import { Option } from "commander";
 import { millisecondsInHour as HOUR_MS } from "date-fns/constants";
 import { systemClock } from "../../../client/system-clock.js";
 import { messageOf, UsageError } from "../../../core/errors.js";
@@ -59,11 +58,7 @@ export function addSchedule(cli: Cli): void {
       .addOption(retentionOption("old versions remain readable for this time, as 30d or 12h", "30d"))
       .option("--no-scrub", "do not verify a part of the lake each day (all of it in four weeks)")
       .addOption(notifyOption())
-      .addOption(
-        new Option("--metrics-port <n>", "serve /metrics and /healthz there; 0 takes a free port").argParser(
-          portOption,
-        ),
-      )
+      .option("--metrics-port <n>", "serve /metrics and /healthz there; 0 takes a free port", portOption)
       .option("--metrics-host <address>", "address that the metrics are served on", "127.0.0.1"),
   )
     .addOption(lakeOption())

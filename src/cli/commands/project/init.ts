@@ -1,6 +1,5 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, posix } from "node:path";
-import { Option } from "commander";
 import { systemClock } from "../../../client/system-clock.js";
 import { UsageError } from "../../../core/errors.js";
 import { type Cli, EXIT } from "../../cli.js";
@@ -122,7 +121,7 @@ export function addInit(cli: Cli): void {
     .command("init")
     .addOption(lakeOption())
     .addOption(urlOption())
-    .addOption(new Option("--force", "replace files that are there"))
+    .option("--force", "replace files that are there")
     .addHelpText(
       "after",
       `
