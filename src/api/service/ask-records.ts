@@ -1,7 +1,6 @@
 import type { RecordBatch } from "apache-arrow";
 import type { z } from "zod";
 import { RowTable } from "../../arrow/row-table.js";
-import { isTooManySymbols } from "../../client/response-error.js";
 import type { Ask } from "../../client/service-client.js";
 import { type Issue, IssueLog } from "../../core/issue.js";
 import { inOrder } from "../../core/permits.js";
@@ -85,8 +84,7 @@ export async function askBatches<T>(
     try {
       return [await askRecords(access, askFor(some), shape, options)];
     } catch (error) {
-      if (!(isTooManySymbols(error) && some.length > 1)) throw error;
-      access.limits.learnedTooMany(group, error, some.length);
+      if (!access.limits.takesFewer(group, error, some.length)) throw error;
       const parts: ReceivedRecords<T>[] = [];
       for (const part of inBatches(some, sizeNow())) parts.push(...(await askOne(part)));
       return parts;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isOverQuota, isTooManySymbols, statesNotOffered } from "../../client/response-error.js";
+import { isOverQuota, statesNotOffered } from "../../client/response-error.js";
 import type { ServiceError } from "../../core/errors.js";
 import { releaseAfter } from "../../core/release-after.js";
 import type { TradingDate } from "../../core/time.js";
@@ -157,8 +157,8 @@ class AskingFactors {
       if (requests.isHalted(EX_FACTORS.name) || this.#refusal !== undefined) return;
       if (left.length > 0) return void left.push(unit);
       await this.#askUnit(unit, (error) => {
-        if (unit.symbols.length === 1 || !isTooManySymbols(error)) return this.#isRefused(error);
-        context.limits.learnedTooMany("exFactors", error, unit.symbols.length);
+        if (!context.limits.takesFewer("exFactors", error, unit.symbols.length))
+          return this.#isRefused(error);
         left.push(unit);
         return true;
       });

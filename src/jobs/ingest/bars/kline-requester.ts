@@ -1,4 +1,3 @@
-import { isTooManySymbols } from "../../../client/response-error.js";
 import { subtractRanges, type TimeRange } from "../../../core/time.js";
 import { CALENDAR_SYMBOLS, FEWEST_SYMBOLS } from "../../../lake/land/trading-days.js";
 import type { LandedPeriod } from "../../../market/period.js";
@@ -194,8 +193,7 @@ export class ServiceTraits {
 
   /** Learns from a refused request for some symbols. @returns whether one for fewer symbols may be answered. */
   takesFewer(error: unknown, symbols: number): boolean {
-    if (!(isTooManySymbols(error) && symbols > 1)) return false;
-    this.#limits.learnedTooMany("klines", error, symbols);
+    if (!this.#limits.takesFewer("klines", error, symbols)) return false;
     this.isStale = true;
     return true;
   }

@@ -1,6 +1,6 @@
 import { hoursToMilliseconds } from "date-fns/hoursToMilliseconds";
 import { z } from "zod";
-import { isTooManySymbols, statesNotOffered } from "../../../client/response-error.js";
+import { statesNotOffered } from "../../../client/response-error.js";
 import type { ServiceError } from "../../../core/errors.js";
 import { releaseAfter } from "../../../core/release-after.js";
 import { firstNames } from "../../../core/text-order.js";
@@ -394,10 +394,9 @@ async function askInBatches(
     if (run.requests.isHalted(dataset)) return;
     if (left.length > 0) return void left.push(...batch);
     await ask(batch, (error) => {
-      if (batch.length === 1 || !isTooManySymbols(error)) return false;
-      run.context.limits.learnedTooMany("financials", error, batch.length);
-      left.push(...batch);
-      return true;
+      const isLeft = run.context.limits.takesFewer("financials", error, batch.length);
+      if (isLeft) left.push(...batch);
+      return isLeft;
     });
   };
   await askEach(run.requests, batches, askOne, CONCURRENCY);

@@ -1,4 +1,4 @@
-import { symbolLimitOf } from "../../../client/response-error.js";
+import { isTooManySymbols, symbolLimitOf } from "../../../client/response-error.js";
 import type { LandedPeriod } from "../../../market/period.js";
 import { RowCap } from "../../../plan/absence/row-cap.js";
 import { LIMITS, type SizedRequests } from "../../../wire/endpoints.js";
@@ -49,13 +49,15 @@ export class RequestSizeLimits {
   }
 
   /**
-   * Records that a request had too many symbols. Later requests have as many as the service states, or else half as
-   * many.
+   * Whether a request was refused because of the number of its symbols, and one for fewer may be answered. Then later
+   * requests have as many as the service states, or else half as many.
    */
-  learnedTooMany(group: SizedRequests, refusal: Error, symbols: number): void {
-    const stated = symbolLimitOf(refusal);
+  takesFewer(group: SizedRequests, error: unknown, symbols: number): boolean {
+    if (symbols <= 1 || !isTooManySymbols(error)) return false;
+    const stated = symbolLimitOf(error);
     const fewer = stated !== undefined && stated < symbols ? stated : Math.max(1, Math.floor(symbols / 2));
     this.#symbols[group] = Math.min(fewer, this.symbolsPerRequest(group));
     this.#onLearned({ symbolsPerRequest: { [group]: this.#symbols[group] } });
+    return true;
   }
 }
