@@ -70,7 +70,7 @@ const DISK: readonly { name: RegExp; for: string }[] = [
     for: "the pipelines: the user's, and those that come with it",
   },
   {
-    name: /^jobs\/import\/(text\/(text-file|row-lines|unzip|whole-file)|plan\/import-plan)\.ts$/,
+    name: /^jobs\/import\/(text\/(text-file|unzip|whole-file)|rows\/distinct-texts|plan\/import-plan)\.ts$/,
     for: "the user's files to import, and plans of them",
   },
   {

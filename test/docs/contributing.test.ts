@@ -26,7 +26,7 @@ const MOST: readonly (readonly [begin: string, files: number])[] = [
   ["A 429 with a wait", 8],
   ["From a request to bytes", 20],
   ["From `lake.read` to bars", 12],
-  ["From a question to rows", 16],
+  ["From a question to rows", 15],
 ];
 
 test.each(MOST)("%s opens at most %i files", (begin, most) => {

@@ -3,7 +3,7 @@ import { UsageError } from "../../core/errors.js";
 import { dateOfEpochDay, type TradingDate } from "../../core/time.js";
 import { codeOf } from "../../market/symbol.js";
 import type { Block, FieldCells } from "../panel/block.js";
-import type { NewFile } from "../store/file-thread.js";
+import type { NewFile } from "../store/dataset-files.js";
 import { fieldIndex, PRICES, volumeOf } from "./csv-profile.js";
 import { type DatasetWriter, refuseEqualNames, type WriterPlace } from "./dataset-writer.js";
 import { type EventsOf, eventsText, labelOn, readEngineEvents } from "./engine-events.js";

@@ -8,7 +8,7 @@ import { ident, literal, literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import { codeOf, exchangeOf, regionOf } from "../../market/symbol.js";
 import type { Block, FieldCells, Labels, PanelShape, PanelSymbol } from "../panel/block.js";
-import type { FloatFiles } from "../store/file-thread.js";
+import type { FloatFiles } from "../store/dataset-files.js";
 import { labelTexts } from "./csv-profile.js";
 import { type DatasetWriter, refuseEqualNames, type WriterPlace } from "./dataset-writer.js";
 

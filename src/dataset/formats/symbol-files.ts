@@ -2,7 +2,7 @@ import { lowerBound } from "../../core/lower-bound.js";
 import { partOf } from "../panel/block.js";
 import { blockScans } from "../panel/block-scan.js";
 import { copyRows, parquetSessions } from "../store/copy-rows.js";
-import type { NewFile } from "../store/file-thread.js";
+import type { NewFile } from "../store/dataset-files.js";
 import { type CsvProfile, fieldIndex, labelTexts, numberText, PRICES, volumeOf } from "./csv-profile.js";
 import { type DatasetWriter, sideBySide, type WriterPlace } from "./dataset-writer.js";
 import { ziplineProfile } from "./zipline.js";

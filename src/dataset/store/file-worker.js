@@ -1,5 +1,5 @@
 // @ts-check
-/* The thread of file-thread.ts; JavaScript, so that Node runs it also from the sources. */
+/* The thread of dataset-files.ts; JavaScript, so that Node runs it also from the sources. */
 
 import { createHash, hash } from "node:crypto";
 import { closeSync, copyFileSync, linkSync, mkdirSync, openSync, readSync, writeFileSync } from "node:fs";
@@ -7,13 +7,13 @@ import { parentPort, workerData } from "node:worker_threads";
 
 /**
  * @import { Hash } from "node:crypto"
- * @import { EarlierFile, FileThreadData, FileThreadReply, FloatFiles, NewFile } from "./file-thread.js"
+ * @import { EarlierFile, FileThreadData, FileThreadReply, FloatFiles, NewFile } from "./dataset-files.js"
  */
 
 /** @typedef {{ bytes: number, sha256: string }} Written A file that was written. */
 /** @typedef {FloatFiles["columns"][number] & { words: Uint32Array | undefined }} Column Words: the bits of the cells, where these are 32-bit floats. */
 
-/** @type {typeof import("./file-thread.js").EARLIER_FAULT} */
+/** @type {typeof import("./dataset-files.js").EARLIER_FAULT} */
 const EARLIER_FAULT = "EARLIER_FAULT";
 
 const { folder, earlier, pieceBytes } = /** @type {FileThreadData} */ (workerData);

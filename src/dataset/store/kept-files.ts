@@ -13,7 +13,7 @@ import { partFile, partitionsOf } from "../formats/long.js";
 import { NEVER, type PanelShape, type PanelSymbol, rowsOf, type Spans } from "../panel/block.js";
 import { type LakePanel, leastHistory } from "../panel/lake-panel.js";
 import type { DatasetSpec } from "../spec.js";
-import { DIGESTS, digestIn, digestsIn, type EarlierFiles, type NewFile } from "./file-thread.js";
+import { DIGESTS, digestIn, digestsIn, type EarlierFiles, type NewFile } from "./dataset-files.js";
 import { HISTORY, readHistory } from "./history-file.js";
 import type { Manifest } from "./manifest.js";
 

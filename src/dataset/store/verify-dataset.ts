@@ -8,10 +8,9 @@ import { ENGINE } from "../../lake/log/commit-actions.js";
 import type { Storage } from "../../lake/storage/storage.js";
 import { isStoreFault } from "../../lake/storage/store-fault.js";
 import { buildDataset, viewsDigest } from "../build-dataset.js";
-import { foreignFiles } from "./build-mark.js";
-import { sha256Of } from "./dataset-files.js";
+import { DIGESTS, digestsIn, sha256Of } from "./dataset-files.js";
 import { movedAway, recoverFolder } from "./dataset-folder.js";
-import { DIGESTS, digestsIn } from "./file-thread.js";
+import { foreignFiles } from "./dataset-prefix.js";
 import { changesSince, isOfPast, type TableChange } from "./lake-changes.js";
 import { type Manifest, readManifest } from "./manifest.js";
 

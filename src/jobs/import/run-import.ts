@@ -24,8 +24,8 @@ import { importStatements } from "./import-statements.js";
 import { chooseColumns } from "./plan/choose-columns.js";
 import { expectPlanned, type FormPlan, type SavedPlan } from "./plan/import-plan.js";
 import { planOf } from "./plan/plan-of.js";
-import { hasCommas, headMark, markShown } from "./rows/decimal-mark.js";
 import { describeRejects } from "./rows/distinct-texts.js";
+import { hasCommas, headMark, markShown } from "./rows/number-sql.js";
 import {
   type FileGroup,
   groupFiles,

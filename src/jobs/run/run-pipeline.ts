@@ -43,8 +43,7 @@ import { type RunReport, reportOf } from "./report/run-report.js";
 import { RequestSizeLimits } from "./request/request-size-limits.js";
 import { closeRun, openRun, type Run } from "./run.js";
 import type { RunContext } from "./run-context.js";
-import { demandOf, type RunOptions } from "./run-demand.js";
-import { inOneLake, runSubject, runTables } from "./run-subject.js";
+import { demandOf, inOneLake, type RunOptions, runSubject, runTables } from "./run-demand.js";
 
 export type { RunOptions, RunReport };
 

@@ -1,6 +1,5 @@
 import { int64At, int64Words } from "../../core/bits.js";
-import { type MemberPattern, memberPattern } from "../kernel/member-pattern.js";
-import { numberKernel } from "../kernel/number-kernel.js";
+import { type MemberPattern, memberPattern, numberKernel } from "../kernel/number-kernel.js";
 import { WIRE_COLUMNS } from "../kline-columns.js";
 import { GrowingInt64 } from "./growing-column.js";
 import type { MemberRuns } from "./json/json-sink.js";

@@ -1,9 +1,8 @@
 import { IssueLog } from "../../core/issue.js";
-import type { DecodedBars } from "./decoded-bars.js";
 import { JsonScanner } from "./json/json-scanner.js";
 import { type KlineBufferPool, KlineBuffers } from "./kline-buffers.js";
-import { type KlineExpectation, KlineSink } from "./kline-sink.js";
-import { SymbolsInOrder } from "./symbols-in-order.js";
+import { type KlineExpectation, KlineSink, SymbolsInOrder } from "./kline-sink.js";
+import type { DecodedBars } from "./symbol-bars.js";
 
 /** Disposing of it returns its buffers to the pool; after that its columns must not be used. */
 export interface DecodedKlines extends DecodedBars, Disposable {

@@ -1,12 +1,38 @@
 import { ServiceError, WireError } from "../../core/errors.js";
 import type { Issue, IssueLog } from "../../core/issue.js";
 import { isSymbol } from "../../market/symbol.js";
-import type { DecodedDocument } from "./decoded-bars.js";
 import type { JsonLimits, JsonSink, MemberRuns, NumberRuns } from "./json/json-sink.js";
 import type { NumberToken } from "./json/number-token.js";
 import type { KlineBuffers } from "./kline-buffers.js";
-import { SymbolBars } from "./symbol-bars.js";
-import { SymbolsInOrder } from "./symbols-in-order.js";
+import { type DecodedDocument, SymbolBars } from "./symbol-bars.js";
+
+/** Number of next symbols that are compared before a set is made. */
+const AHEAD = 4;
+
+/**
+ * Symbols that are looked up one after the other, mostly in their order, because services respond in the order of the
+ * request, and leave out few. So the next ones are compared before a set is made.
+ */
+export class SymbolsInOrder {
+  readonly #symbols: readonly string[];
+  #next = 0;
+  #all: ReadonlySet<string> | undefined;
+
+  constructor(symbols: readonly string[]) {
+    this.#symbols = symbols;
+  }
+
+  has(symbol: string): boolean {
+    const most = Math.min(this.#next + AHEAD, this.#symbols.length);
+    for (let at = this.#next; at < most; at++) {
+      if (this.#symbols[at] !== symbol) continue;
+      this.#next = at + 1;
+      return true;
+    }
+    this.#all ??= new Set(this.#symbols);
+    return this.#all.has(symbol);
+  }
+}
 
 /** Most bars of one symbol, and most symbols in one response, if an expectation does not state other limits. */
 const MAX_BARS = 1_000_000;

@@ -1,13 +1,30 @@
 import { WireError } from "../../core/errors.js";
 import type { IssueLog, IssueRule } from "../../core/issue.js";
-import { OPTIONAL_COLUMNS, WIRE_COLUMNS } from "../kline-columns.js";
+import { type KlineColumns, OPTIONAL_COLUMNS, WIRE_COLUMNS } from "../kline-columns.js";
 import { AcceptedSymbols, AlikeSymbols } from "./alike-symbols.js";
-import type { DecodedBars } from "./decoded-bars.js";
 import { GrowingDoubles, type GrowingInt64 } from "./growing-column.js";
 import type { MemberRuns, NumberRuns } from "./json/json-sink.js";
 import type { StatedNumber } from "./json/number-token.js";
 import type { KlineBuffers } from "./kline-buffers.js";
 import { EARLIEST_MS, LATEST_MS, sortedIssue, timeIssue } from "./time-issues.js";
+
+/** The bars of a decoded K-line response. */
+export interface DecodedBars {
+  readonly columns: KlineColumns;
+  /** Number of bars of each symbol in the response, before any was rejected. */
+  readonly received: ReadonlyMap<string, number>;
+  /**
+   * Timestamps (epoch milliseconds) of the bars that were rejected for a defect, by symbol; absent where not all are
+   * known.
+   */
+  readonly setAsideAt: ReadonlyMap<string, readonly number[]>;
+}
+
+/** Of a complete body. */
+export interface DecodedDocument extends DecodedBars {
+  /** Symbols in the body that may be unusable: all symbols except those that were read together with others. */
+  readonly named: ReadonlySet<string>;
+}
 
 const INDEX: ReadonlyMap<string, number> = new Map(WIRE_COLUMNS.map((name, index) => [name, index]));
 const NO_COLUMN = -1;

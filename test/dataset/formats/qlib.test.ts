@@ -7,7 +7,7 @@ import type { WriterPlace } from "../../../src/dataset/formats/dataset-writer.js
 import { qlibWriter } from "../../../src/dataset/formats/qlib.js";
 import { type Block, NEVER } from "../../../src/dataset/panel/block.js";
 import { type DatasetDefinition, defineDataset } from "../../../src/dataset/spec.js";
-import type { FloatFiles } from "../../../src/dataset/store/file-thread.js";
+import type { FloatFiles } from "../../../src/dataset/store/dataset-files.js";
 import { queryLake, temporaryFolder } from "../../lake/temporary-lake.js";
 import { type Bar, barsOf, date, dateOf } from "../../sim/sample-market.js";
 import { MARKET, marketLake } from "../market-lake.js";

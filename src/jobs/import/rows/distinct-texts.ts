@@ -1,3 +1,6 @@
+import { createReadStream } from "node:fs";
+import { createInterface } from "node:readline";
+import { createGunzip } from "node:zlib";
 import { DAY_MS } from "../../../core/time.js";
 import { ident, literal } from "../../../db/quote.js";
 import { jsonParameter } from "../../../db/session/named-values.js";
@@ -9,7 +12,6 @@ import { readSymbol } from "../../../market/symbol-notation.js";
 import { localDay } from "../../../market/zone.js";
 import { type DateOrder, dateOrderOf, type ReadTime, readTime, timeFormat } from "../plan/read-time.js";
 import type { ReadGroup } from "../table-import.js";
-import { rowLines, textsOfLines } from "../text/row-lines.js";
 import { type MalformedLine, openGroup } from "./raw-rows.js";
 
 /** Rows in one JSON text. */
@@ -242,4 +244,74 @@ async function describeLines(session: Session, texts: string, path: string): Pro
   await lines.define("line BIGINT, text VARCHAR");
   await insertObjects(session, lines.name, rows, { line: "BIGINT", text: "VARCHAR" });
   await session.run(`UPDATE ${texts} AS t SET text = l.text FROM ${lines.name} l WHERE l.line = t.line`);
+}
+
+const [NEWLINE, RETURN, QUOTE] = [0x0a, 0x0d, 0x22];
+
+/**
+ * The physical lines of some rows of a CSV file: blank lines, malformed ones and those within quotes are no rows.
+ *
+ * @param path a file that is not compressed, or a .gz.
+ * @param firstLine the line of the first row, from 1.
+ * @param malformed lines that are no rows.
+ * @param rows numbers of rows, from 0, ascending.
+ */
+export async function rowLines(
+  path: string,
+  firstLine: number,
+  malformed: ReadonlySet<number>,
+  rows: readonly number[],
+): Promise<Map<number, number>> {
+  const lines = new Map<number, number>();
+  const raw = createReadStream(path, { highWaterMark: 1 << 20 });
+  const input = /\.gz$/i.test(path) ? raw.pipe(createGunzip()) : raw;
+  let [line, start, row, next] = [1, 1, 0, 0];
+  let [isQuoted, isBlank, wasReturn] = [false, true, false];
+  const end = (): void => {
+    if (!isBlank && start >= firstLine && !malformed.has(start)) {
+      if (row === rows[next]) {
+        lines.set(row, start);
+        next += 1;
+      }
+      row += 1;
+    }
+    isBlank = true;
+  };
+  for await (const piece of input as AsyncIterable<Buffer>) {
+    for (const byte of piece) {
+      const isAfterReturn = wasReturn;
+      wasReturn = false;
+      if (byte === NEWLINE || byte === RETURN) {
+        if (byte === NEWLINE && isAfterReturn) {
+          if (!isQuoted) start = line;
+          continue;
+        }
+        wasReturn = byte === RETURN;
+        line += 1;
+        if (isQuoted) continue;
+        end();
+        start = line;
+        continue;
+      }
+      if (byte === QUOTE) isQuoted = !isQuoted;
+      isBlank = false;
+    }
+    if (next >= rows.length) break;
+  }
+  end();
+  return lines;
+}
+
+/** The texts of some physical lines. @param path a file that is not compressed, or a .gz. */
+async function textsOfLines(path: string, wanted: ReadonlySet<number>): Promise<Map<number, string>> {
+  const found = new Map<number, string>();
+  const raw = createReadStream(path);
+  const input = /\.gz$/i.test(path) ? raw.pipe(createGunzip()) : raw;
+  let number = 0;
+  for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
+    number += 1;
+    if (wanted.has(number)) found.set(number, line);
+    if (found.size === wanted.size) break;
+  }
+  return found;
 }

@@ -1,10 +1,11 @@
+import { UsageError } from "../../../core/errors.js";
 import { DAY_MS } from "../../../core/time.js";
 import { ident, literal, literalList } from "../../../db/quote.js";
 import { countRows } from "../../../db/session/count-rows.js";
 import { type Session, TempTable } from "../../../db/session/session.js";
 import type { DecimalMark } from "../import-options.js";
 import { NULL_WORDS } from "../plan/read-time.js";
-import type { SourceColumn } from "./raw-rows.js";
+import { type FileGroup, type OpenGroup, openGroup, type SourceColumn } from "./raw-rows.js";
 
 const NUMBER_TYPE = /^(?:TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT|U[A-Z]+INT|FLOAT|DOUBLE|DECIMAL.*)$/;
 
@@ -263,7 +264,7 @@ function numbersSql(texts: string, mark: DecimalMark): string {
 }
 
 /** Numbers with a mark among some texts, by what the mark may be. */
-export interface MarkedNumbers {
+interface MarkedNumbers {
   /** `12,5`: the comma can only be the decimal mark. */
   readonly commas: number;
   /** `1.234.567`: the point can be no decimal mark. */
@@ -276,7 +277,7 @@ export interface MarkedNumbers {
 }
 
 /** The forms that {@link MarkedNumbers} counts, as regular expressions of JavaScript and of RE2. */
-export const MARKED_FORMS: Readonly<Record<keyof MarkedNumbers, string>> = {
+const MARKED_FORMS: Readonly<Record<keyof MarkedNumbers, string>> = {
   commas: String.raw`[-+]?(?:(?:\d+|\d{1,3}(?:\.\d{3})+),(?:\d{1,2}|\d{4,})|\d{1,3}(?:\.\d{3})+,\d+)`,
   groups: String.raw`[-+]?[1-9]\d{0,2}(?:\.\d{3}){2,}`,
   open: String.raw`[-+]?\d{1,3},\d{3}`,
@@ -284,7 +285,7 @@ export const MARKED_FORMS: Readonly<Record<keyof MarkedNumbers, string>> = {
   decimals: String.raw`[-+]?(?:0*\.\d+|\d*\.(?:\d{1,2}|\d{4,})|\d{4,}\.\d+|\d{1,3}(?:,\d{3})+\.\d+)`,
 };
 
-export function markedNumbers(texts: readonly string[]): MarkedNumbers {
+function markedNumbers(texts: readonly string[]): MarkedNumbers {
   const counted = (form: string): number => {
     const whole = new RegExp(`^(?:${form})$`);
     const plain = texts.map((text) => text.trim().replaceAll(/(?<=\d)[ \u00a0\u2009\u202f](?=\d{3})/g, ""));
@@ -303,10 +304,87 @@ export function markedNumbers(texts: readonly string[]): MarkedNumbers {
  * The decimal mark that numbers show: a comma where no number contradicts it, and most of those with a mark show it.
  * Undefined where they have two readings, such as `1,234` alone.
  */
-export function decimalMarkOf(marked: MarkedNumbers): DecimalMark | undefined {
+function decimalMarkOf(marked: MarkedNumbers): DecimalMark | undefined {
   const { commas, groups, open, points, decimals } = marked;
   if (decimals > 0) return ".";
   if (groups > 0) return ",";
   if (commas > 0) return commas >= points ? "," : undefined;
   return open > 0 && points === 0 ? undefined : ".";
+}
+
+/** The decimal mark that the first rows of files show. @throws {UsageError} where it has two readings, or files differ. */
+export function headMark({ files }: FileGroup): DecimalMark {
+  const marks = files.map(({ path, csv }): DecimalMark => {
+    // In JSON and Parquet, numbers have a type. Between commas, only quoted numbers could have a decimal comma: all of the
+    // file is looked at then.
+    if (csv === undefined || csv.dialect.delimiter === ",") return ".";
+    const texts = csv.rows.flat();
+    const marked = markedNumbers(texts);
+    // Semicolons are of places with a decimal comma, where 1.234 is a whole number.
+    const isEither =
+      csv.dialect.delimiter === ";" &&
+      marked.points > 0 &&
+      marked.decimals + marked.commas + marked.groups === 0;
+    const mark = isEither ? undefined : decimalMarkOf(marked);
+    if (mark === undefined)
+      throw twoMarks(
+        path,
+        texts.find((text) => /\d[.,]\d{3}$/.test(text.trim())),
+      );
+    return mark;
+  });
+  return oneMark(marks);
+}
+
+/** Fields that count something: `1,000` of them is a thousand. */
+const COUNTS = ["volume", "lot", "lot_size", "total_shares", "float_shares", "open_interest"];
+
+/** The mark of all files of a group. @throws where they differ: each of them is then read alone. */
+function oneMark(marks: readonly DecimalMark[]): DecimalMark {
+  const [first = ".", ...others] = new Set(marks);
+  if (others.length > 0) throw new UsageError("files of one form have different decimal marks");
+  return first;
+}
+
+function twoMarks(path: string, example: string | undefined): UsageError {
+  const such = example === undefined ? "" : ` such as ${example.trim()}`;
+  return new UsageError(`file ${path}: numbers${such} have two readings`, {
+    hint: 'add `decimal: ","` or `decimal: "."`',
+  });
+}
+
+/** Whether a text of a table of objects has a comma. Bars know it of their numbers. */
+export async function hasCommas(session: Session, table: string, open: OpenGroup): Promise<boolean> {
+  if (table.startsWith("bars_")) return false;
+  const texts = open.columns.filter(({ type }) => type === "VARCHAR");
+  if (texts.length === 0) return false;
+  const any = texts.map(({ sql }) => `coalesce(bool_or(contains(${sql}, ',')), false)`);
+  const [found] = await session.json<{ has: boolean }>(`SELECT ${any.join(" OR ")} AS has FROM ${open.from}`);
+  return found?.has === true;
+}
+
+/** The decimal mark that all texts of files show. @throws {UsageError} as {@link headMark}. */
+export async function markShown(
+  session: Session,
+  group: FileGroup,
+  fields: ReadonlyMap<string, { readonly index: number }>,
+): Promise<DecimalMark> {
+  await using open = await openGroup(session, group, "none");
+  const counts = new Set(COUNTS.flatMap((field) => fields.get(field)?.index ?? []));
+  const texts = open.columns.filter(({ type }, i) => type === "VARCHAR" && !counts.has(i));
+  if (texts.length === 0) return ".";
+  const list = texts.map(({ sql }) => sql).join(", ");
+  const forms = Object.entries(MARKED_FORMS).map(
+    ([name, form]) => `count(*) FILTER (regexp_full_match(text, ${literal(form)}))::DOUBLE AS ${name}`,
+  );
+  const rows = await session.json<MarkedNumbers & { file: number; example: string | null }>(
+    `SELECT file, ${forms.join(", ")}, first(text) FILTER (regexp_matches(text, '^[-+]?\\d+,\\d+$')) AS example
+     FROM (SELECT file, trim(unnest([${list}])) AS text FROM ${open.from}) GROUP BY file ORDER BY file`,
+  );
+  const marks = rows.map((row): DecimalMark => {
+    const mark = decimalMarkOf(row);
+    if (mark !== undefined) return mark;
+    throw twoMarks(group.files[group.places.indexOf(row.file)]?.path ?? "", row.example ?? undefined);
+  });
+  return oneMark(marks);
 }

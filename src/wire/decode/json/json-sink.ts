@@ -1,4 +1,4 @@
-import type { MemberPattern } from "../../kernel/member-pattern.js";
+import type { MemberPattern } from "../../kernel/number-kernel.js";
 import type { NumberToken } from "./number-token.js";
 
 /** Receives the numbers of an array, many at a time. Numbers are nearly all bytes of a response. */

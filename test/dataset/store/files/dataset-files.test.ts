@@ -3,8 +3,12 @@ import { getEventListeners } from "node:events";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { DatasetFiles, sha256Of, sha256OfFile } from "../../../../src/dataset/store/dataset-files.js";
-import { PIECE_BYTES } from "../../../../src/dataset/store/file-thread.js";
+import {
+  DatasetFiles,
+  PIECE_BYTES,
+  sha256Of,
+  sha256OfFile,
+} from "../../../../src/dataset/store/dataset-files.js";
 import { temporaryFolder } from "../../../lake/temporary-lake.js";
 
 /** A signal that is seen to abort when it is looked at for the second time. */

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
-import { digestIn, digestLine, digestsIn } from "../../../../src/dataset/store/file-thread.js";
+import { digestIn, digestLine, digestsIn } from "../../../../src/dataset/store/dataset-files.js";
 
 test("a list has the lines of sha256sum, and gives the digest of each path", () => {
   const digests = ["append-state.bin", "features/sh600519/close.day.bin"].map(

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { EARLIER_FAULT, FileThread } from "../../../../src/dataset/store/file-thread.js";
+import { EARLIER_FAULT, FileThread } from "../../../../src/dataset/store/dataset-files.js";
 import { temporaryFolder } from "../../../lake/temporary-lake.js";
 
 function open(): { readonly folder: string; readonly thread: FileThread } {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { claimPrefix, isBuildMark } from "../../../../src/dataset/store/build-mark.js";
+import { claimPrefix, isBuildMark } from "../../../../src/dataset/store/dataset-prefix.js";
 import type { Storage } from "../../../../src/lake/storage/storage.js";
 import { temporaryLake } from "../../../lake/temporary-lake.js";
 

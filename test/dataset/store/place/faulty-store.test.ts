@@ -4,7 +4,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { buildDataset } from "../../../../src/dataset/build-dataset.js";
 import { type DatasetSpec, defineDataset } from "../../../../src/dataset/spec.js";
-import { BUILD_MARK } from "../../../../src/dataset/store/build-mark.js";
+import { BUILD_MARK } from "../../../../src/dataset/store/dataset-prefix.js";
 import { MANIFEST } from "../../../../src/dataset/store/manifest.js";
 import { isSound, verifyDataset } from "../../../../src/dataset/store/verify-dataset.js";
 import { runImport } from "../../../../src/jobs/import/run-import.js";

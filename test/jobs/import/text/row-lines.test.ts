@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { rowLines } from "../../../../src/jobs/import/rows/distinct-texts.js";
 import { parseCsv } from "../../../../src/jobs/import/text/csv-dialect.js";
-import { rowLines } from "../../../../src/jobs/import/text/row-lines.js";
 import { temporaryFolder } from "../../../lake/temporary-lake.js";
 import { cases } from "../../../sweep.js";
 
