@@ -160,7 +160,9 @@ export async function runImport(
     const judged = await attempt(
       signal,
       () => rows.judge(reads),
-      (error) => Promise.reject(error),
+      (error) => {
+        throw error;
+      },
     );
     const verdicts = judged ?? new Map<number, FileVerdict>();
     for (const [place, { refusal }] of verdicts)
