@@ -105,7 +105,7 @@ export { publish } from "./lake/publish.js";
 
 // Fill a lake from a service: define a pipeline, run it, read its report.
 
-export type { Taken } from "./client/key/key-share-records.js";
+export type { Taken } from "./client/key/key-shares.js";
 export type { ResponseLimits } from "./client/response-limits.js";
 export {
   type Ask,
@@ -155,10 +155,9 @@ export type { RejectCount } from "./lake/land/rejects.js";
 export type { LandReport } from "./lake/land/upsert.js";
 export type { FreeBytes } from "./lake/local/free-space.js";
 export type { KnownLimits, LimitsStore, ServiceLimits } from "./lake/requests/service-limits.js";
-export type { AbsenceReason } from "./plan/absence/absence.js";
 export type { QuotaState } from "./plan/quota/rate.js";
 export type { RequestUnit } from "./plan/request-units.js";
-export type { RunStatus } from "./schema/runs.js";
+export type { AbsenceReason, RunStatus } from "./schema/runs.js";
 export {
   ENDPOINTS,
   type Endpoint,

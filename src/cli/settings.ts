@@ -30,7 +30,7 @@ export const CONFIG_FIELDS = {
     variable: "BARLAKE_SHARE",
     option: "--share",
     fallback: "1",
-    does: "part of the key's quota to use, above 0, up to 1; a pipeline's own goes before it",
+    does: "largest part of the key's quota to use, above 0, up to 1; a pipeline's own goes before it",
   },
   port: { variable: "BARLAKE_PORT", option: "serve --port", fallback: "8080", does: "port of serve" },
   pipelines: {

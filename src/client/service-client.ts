@@ -177,9 +177,7 @@ export interface ServiceClientOptions {
   readonly learned?: ByGroup<number> | undefined;
   /** The part of the key's quota that this client may use, above 0, up to 1. @default 1 */
   readonly share?: number | undefined;
-  /** Uses of the key in the last minute, as epoch milliseconds, ascending: see {@link ServiceClient.sentLately}. */
-  readonly sentBefore?: ByGroup<readonly number[]> | undefined;
-  /** The right to use the key at a time, where other machines use it, too. @default it may be used at any time */
+  /** The right to use the key at a time, where others use it, too. @default it may be used at any time */
   readonly right?: KeyRight | undefined;
   /** Called with what refusals have taught about the service. */
   readonly onLearned?: ((learned: LearnedRate) => void) | undefined;
@@ -248,11 +246,10 @@ export class ServiceClient {
     this.#options = options;
     this.#base = parseBase(options.baseUrl);
     expectSendable(options.apiKey);
-    const { requestsPerMinute: rpm, learned, share, sentBefore, onLearned } = options;
+    const { requestsPerMinute: rpm, learned, share, onLearned } = options;
     const optionsOf = (group: EndpointGroup): GroupOptions => ({
       configured: typeof rpm === "object" ? rpm[group] : rpm,
       learned: learned?.[group],
-      sentBefore: sentBefore?.[group],
       onLearned: (requestsPerMinute) => onLearned?.({ group, requestsPerMinute }),
     });
     this.#quota = new KeyQuota(options.clock, optionsOf, share);

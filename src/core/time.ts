@@ -23,6 +23,8 @@ export interface Clock {
   monotonic?(): number;
   /** Resolves after `ms` milliseconds, or rejects at once when `signal` aborts. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  /** As `sleep`, but the process may end meanwhile. @default a timer of the machine */
+  idle?(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
 /** Milliseconds on the monotonic clock: the difference of two readings is a duration. */

@@ -1,7 +1,7 @@
 import { randomInt } from "node:crypto";
 import { releaseAfter } from "../core/release-after.js";
 import type { Clock } from "../core/time.js";
-import type { Lease, Leases, OwnLease, OwnLeaseOptions } from "./leases.js";
+import type { Lease, Leases, OwnLease } from "./leases.js";
 
 /** Longest pause before a waiting process reads the leases again, in milliseconds. */
 const MAX_PAUSE_MS = 100;
@@ -16,14 +16,6 @@ export interface AcquireRule<T> {
   readonly expectFree: (acquired: readonly Lease<T>[]) => void;
   /** Longest pause before a waiting process reads the leases again, in milliseconds. @default 100 */
   readonly pauseMs?: number | undefined;
-  /** Whether a lease is acquired. @default its state is "acquired" */
-  readonly isAcquired?: (lease: Lease<T>) => boolean;
-}
-
-/** A lease that was acquired, and the leases of others at that time. */
-interface Acquired<T> {
-  readonly lease: OwnLease;
-  readonly others: readonly Lease<T>[];
 }
 
 /**
@@ -31,7 +23,7 @@ interface Acquired<T> {
  * and then reads the leases of others. If its lease fits, it becomes an acquired one. Of any two processes at least one
  * sees the other, so two conflicting processes never both proceed. Of the waiting processes, the first one retains its
  * lease and reads again; the others withdraw their leases until they fit. So one of them always proceeds, however slow
- * the machine is, as long as `isAcquired` is false for each waiting lease.
+ * the machine is.
  */
 export async function acquireLease<T>(
   leases: Leases<T>,
@@ -40,28 +32,26 @@ export async function acquireLease<T>(
   {
     clock,
     signal,
-    ...options
-  }: Pick<OwnLeaseOptions, "onRenewed"> & {
+  }: {
     readonly clock: Pick<Clock, "sleep">;
     /** Ends the wait. */
     readonly signal?: AbortSignal | undefined;
   },
-): Promise<Acquired<T>> {
+): Promise<OwnLease> {
   let lease: OwnLease | undefined;
-  const acquire = async (): Promise<Acquired<T>> => {
+  const acquire = async (): Promise<OwnLease> => {
     for (;;) {
       signal?.throwIfAborted();
       const others = await leases.others();
       if (rule.fits(others)) {
-        if (lease === undefined) lease = await leases.add(content, { ...options, state: "waiting" });
-        else if (await lease.acquire()) return { lease, others };
+        if (lease === undefined) lease = await leases.add(content, { state: "waiting" });
+        else if (await lease.acquire()) return lease;
         else lease = undefined;
         continue;
       }
-      const isAcquired = rule.isAcquired ?? (({ state }) => state === "acquired");
-      rule.expectFree(others.filter(isAcquired));
+      rule.expectFree(others.filter(({ state }) => state === "acquired"));
       const rank = rule.rankOf(content);
-      const isFirst = others.every((one) => isAcquired(one) || rank < rule.rankOf(one.content));
+      const isFirst = others.every((one) => one.state === "acquired" || rank < rule.rankOf(one.content));
       if (lease !== undefined && !(isFirst && (await lease.renew()))) {
         await lease.release();
         lease = undefined;

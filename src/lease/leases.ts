@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { Clock } from "../core/time.js";
-import type { LeaseRecord, LeaseState, LeaseStore } from "./lease-store.js";
+import type { LeaseState, LeaseStore } from "./lease-store.js";
 import { type OwnLease, type OwnLeaseOptions, OwnLeases, RENEW_MS } from "./own-leases.js";
 import { type Owner, stateOf } from "./owner.js";
 
@@ -31,8 +31,6 @@ export interface LeaseKind<T> {
    * @default nothing is done
    */
   readonly onEnded?: (lease: EndedLease<T>) => Promise<void>;
-  /** The content that is assumed for a record that cannot be read. @default such a record does not count */
-  readonly assumed?: (record: LeaseRecord) => T;
 }
 
 /** A lease of another process that seems to be alive. */
@@ -117,10 +115,10 @@ export class Leases<T> {
     const record = await this.#store.read(id);
     if (record === undefined) return undefined;
     const content = known ?? this.#parse(record.text);
-    if (content !== undefined) this.#known.set(id, content);
-    const { state, renewedAt } = record;
-    const isKnown = content ?? this.#kind.assumed?.(record);
-    return isKnown === undefined ? undefined : { id, content: isKnown, state, renewedAt };
+    // A record that cannot be read does not count.
+    if (content === undefined) return undefined;
+    this.#known.set(id, content);
+    return { id, content, state: record.state, renewedAt: record.renewedAt };
   }
 
   #parse(text: string): T | undefined {

@@ -28,8 +28,6 @@ export interface OwnLeaseOptions {
   readonly state?: LeaseState;
   /** @default a new id */
   readonly id?: string;
-  /** Called after each periodic renewal, with the id of the lease. */
-  readonly onRenewed?: (id: string) => Promise<void>;
 }
 
 interface OwnRecord extends OwnLeaseOptions {
@@ -134,17 +132,13 @@ export class OwnLeases {
   #renewAll(): void {
     for (const own of this.#own.values()) {
       if (!own.isCreated || own.renewing !== undefined) continue;
-      own.renewing = this.#renewOnTime(own).finally(() => {
-        own.renewing = undefined;
-      });
+      own.renewing = this.#renew(own)
+        // If it fails, for example because the disk is full, the next one renews the lease, or the lease becomes stale.
+        .catch(() => {})
+        .finally(() => {
+          own.renewing = undefined;
+        });
     }
-  }
-
-  async #renewOnTime(own: OwnRecord): Promise<void> {
-    // If a renewal fails, for example because the disk is full, the next one renews the lease, or the lease becomes
-    // stale.
-    await this.#renew(own).catch(() => {});
-    await own.onRenewed?.(own.id).catch(() => {});
   }
 
   async #renew(own: OwnRecord): Promise<void> {

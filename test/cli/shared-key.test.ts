@@ -1,10 +1,13 @@
 import { readdirSync, writeFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { claimKey } from "../../src/client/key/key-lock.js";
+import { keyNameOf } from "../../src/client/key/key-id.js";
+import { KeyShares, type Taken } from "../../src/client/key/key-shares.js";
 import { systemClock } from "../../src/client/system-clock.js";
 import { limitsPath } from "../../src/lake/requests/service-limits.js";
+import { folderLeases } from "../../src/lease/folder-leases.js";
 import { json, startScripted } from "../faults/service/scripted-service.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
 import { runCli } from "./run-cli.js";
@@ -22,41 +25,48 @@ async function setUp() {
     BARLAKE_LAKE: join(place, "lake"),
     XDG_STATE_HOME: join(place, "state"),
   };
-  const folder = join(place, "state", "barlake", "keys");
-  const hold = (share: number) =>
-    claimKey({ folder, host, apiKey: KEY, share, purpose: "run minute", clock: systemClock });
+  const folder = join(place, "state", "barlake", "keys", await keyNameOf(host, KEY));
+  const store = folderLeases(folder, { ending: ".share.json" });
+  const taken: Taken[] = [];
+  const quota = {
+    sentLately: {},
+    giveUp: () => ({}),
+    setShare: (_: number, one: Taken) => taken.push(one) < 0,
+  };
+  /** Uses the key, and looks all the time whether others ask for it. */
+  const hold = async (): Promise<KeyShares> => {
+    const clock = { ...systemClock, idle: () => setImmediate() };
+    const shares = new KeyShares({ store, host, purpose: "run minute", clock, quota: () => quota });
+    await shares.ready();
+    return shares;
+  };
   const run = (...more: string[]) => runCli(["run", "reference", ...more], { env });
-  return { service, place, host, hold, run };
+  return { service, place, host, hold, taken, run };
 }
 
-test("a run with a key that another process uses sends nothing, and says who has it and how to share", async () => {
+test("a run with a key that another process uses says for whom it waits, and gets a part", async () => {
   const { service, hold, run } = await setUp();
-  const other = await hold(0.6);
-  const refused = await run();
-  expect(refused.code).toBe(2);
-  expect(refused.stderr).toMatch(
-    new RegExp(
-      `is in use by "run minute" \\(process ${process.pid} on .+, share 0\\.6\\) since 2.+\\n.*--share 0\\.4`,
-    ),
-  );
-  expect(service.seen).toEqual([]);
-  const shared = await run("--share", "0.4", "--rpm", "reference=60,klines=30");
-  expect([shared.code, service.seen.length > 0]).toEqual([3, true]);
+  const other = await hold();
+  const { code, stdout, stderr } = await run();
   await other.release();
-  expect((await run()).code).toBe(3);
-  expect(refused.stderr + shared.stderr + shared.stdout).not.toContain(KEY);
+  expect([code, service.seen.length > 0]).toEqual([3, true]);
+  expect(stderr).toMatch(
+    new RegExp(`used by "run minute" \\(process ${process.pid} on .+, 100 %\\): waiting for a part of it`),
+  );
+  expect(stderr + stdout).not.toContain(KEY);
 });
 
 test("a run lets go of its key; what the lake knows of the service may be damaged", async () => {
-  const { place, host, hold, run } = await setUp();
+  const { place, host, hold, taken, run } = await setUp();
   await mkdir(join(place, "lake", "limits"), { recursive: true });
   writeFileSync(join(place, "lake", limitsPath(host)), "nonsense");
   const { code, stderr } = await run();
   expect(code).toBe(3);
   expect(stderr).toMatch(/note: +limits\/127\.0\.0\.1%3A\d+\.json is damaged/);
   const files = readdirSync(join(place, "state"), { recursive: true, encoding: "utf8" });
-  expect(files.filter((name) => name.endsWith(".json"))).toEqual([expect.stringMatching(/\.sent\.json$/)]);
-  const next = await hold(1);
-  expect(next.sentBefore).toEqual({ reference: expect.any(Array) });
-  await next.release();
+  expect(files.filter((name) => name.endsWith(".json"))).toEqual([
+    expect.stringMatching(/-ended\.share\.json$/),
+  ]);
+  await (await hold()).release();
+  expect(taken).toEqual([{ sent: { reference: expect.any(Array) }, died: [] }]);
 });

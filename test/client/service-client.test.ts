@@ -184,12 +184,12 @@ test("a single refusal teaches nothing; what one client has sent, the next one k
   const first = await setUp(script, { onLearned: (one) => learned.push(one) });
   for (let i = 0; i < 3; i++) await first.bars();
   expect(learned).toEqual([]);
-  const [sentBefore, start] = [first.client.quota.sentLately, first.clock.now()];
+  const [sent, start] = [first.client.quota.sentLately, first.clock.now()];
   const { clock, client, bars } = await setUp((_, response) => json(response, 200, BARS), {
-    sentBefore,
     requestsPerMinute: { klines: 2 },
   });
   clock.advance(start - clock.now());
+  client.quota.setShare(1, { sent, died: [] });
   await bars();
   await bars();
   expect(client.quotaOf("klines")).toMatchObject({ limit: 2, learned: false, usedLastMinute: 2, waits: 0 });

@@ -67,14 +67,16 @@ export function machineOf(
     if (ended.aborted && leaves?.kind === "dies") await new Promise(() => {});
     if (stops !== undefined && isIn(stops)) await time.sleep(start + stops.at + stops.ms - time.now());
   };
+  const sleep = async (ms: number, signal?: AbortSignal): Promise<void> => {
+    await time.sleep(ms, leaves?.kind === "dies" ? undefined : signal);
+    await running();
+    signal?.throwIfAborted();
+  };
   const clock: Clock = {
     now: () => time.now() + clockAheadMs,
     monotonic: () => time.now() - start,
-    async sleep(ms, signal) {
-      await time.sleep(ms, leaves?.kind === "dies" ? undefined : signal);
-      await running();
-      signal?.throwIfAborted();
-    },
+    sleep,
+    idle: sleep,
   };
   let calls = joins;
   const reached = async <T>(call: () => Promise<T>): Promise<T> => {

@@ -289,7 +289,7 @@ describe.skipIf(here === undefined)("a store behind a proxy that misbehaves", ()
         places.map(async (one, process) => {
           const leases = new Leases(objectLeases(one, "leases"), KIND, systemClock);
           for (let round = 0; round < ROUNDS; round++) {
-            const { lease } = await acquireLease(leases, { process }, RULE, {
+            const lease = await acquireLease(leases, { process }, RULE, {
               clock: { sleep: () => turn() },
             });
             holders += 1;

@@ -23,10 +23,11 @@ import {
   type RunReport,
   runPipeline,
 } from "../../jobs/run/run-pipeline.js";
-import { Lake, type LakeOptions, type PointInTime } from "../../lake/lake.js";
+import { knownOf, Lake, type LakeOptions, type PointInTime } from "../../lake/lake.js";
 import type { SegmentOptions } from "../../lake/places.js";
 import type { BuiltSegments } from "../../lake/segments/segment-reader.js";
 import { SqlCopyBuilder } from "../../lake/sql-copy/build-sql-copy.js";
+import { isLater, knownAtText } from "../../market/known-at.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import { type Service, type ServiceOptions, startService } from "../../serve/http/service.js";
 import { type KeyRing, plainKeys } from "../../serve/keys/key-ring.js";
@@ -34,7 +35,13 @@ import { expectOptions, expectText, expectTexts } from "../inputs.js";
 import type { MarketService } from "../service/connect.js";
 import { LakeQueries, type TableFilter, tableQuery } from "./lake-queries.js";
 import { SegmentReads } from "./segment-reads.js";
-import { type LakeState, pointInTimeOf, type WarmReaderOptions, WarmReaders } from "./warm-readers.js";
+import {
+  LAKE_STATE,
+  type LakeState,
+  pointInTimeOf,
+  type WarmReaderOptions,
+  WarmReaders,
+} from "./warm-readers.js";
 
 /** A dataset of a lake. Nothing is read before it is iterated, or one of its methods is called. */
 export interface LakeDataset extends AsyncIterable<RecordBatch> {
@@ -122,7 +129,7 @@ export interface QueryOptions extends LakeState {
 /** What of a table is read, and how. */
 export interface ReadOptions extends TableFilter, QueryOptions {}
 
-const QUERY = { asOf: true, versions: true, signal: true } satisfies Record<keyof QueryOptions, true>;
+const QUERY = { ...LAKE_STATE, signal: true } satisfies Record<keyof QueryOptions, true>;
 const READ = { symbols: true, from: true, to: true, columns: true, adjust: true, ...QUERY } satisfies Record<
   keyof ReadOptions,
   true
@@ -133,11 +140,9 @@ const READ_OPTIONS = Object.keys(READ);
 
 /** What a run requests in addition to its pipeline, and from which service. */
 export interface LakeRunOptions extends RunOptions, Pick<RunEnvironment, "onProgress"> {
-  /** Whether the run waits, without a limit, for a process of this machine that uses the key. @default false: it throws */
-  readonly waits?: boolean | undefined;
   /** Ends the run, or its wait; what has arrived is landed. */
   readonly signal?: AbortSignal | undefined;
-  /** The service that is requested; its key is claimed for the run. A pipeline of files needs none. */
+  /** The service that is requested; the run uses a part of its key. A pipeline of files needs none. */
   readonly service?: MarketService | undefined;
 }
 
@@ -256,11 +261,10 @@ export class LakeConnection implements AsyncDisposable {
    * Runs a pipeline: requests what the lake does not have, and lands it. The next call continues
    * a run that was stopped.
    *
-   * @throws {UsageError} for a pipeline that does not exist, or lacks what it needs; or, unless it waits, where another
-   *   process uses the key.
+   * @throws {UsageError} for a pipeline that does not exist, or lacks what it needs.
    */
   async run(source: PipelineSource, options: LakeRunOptions = {}): Promise<RunReport> {
-    const { service, signal, onProgress, waits, ...demand } = options;
+    const { service, signal, onProgress, ...demand } = options;
     const pipeline = await pipelineOf(source);
     const parts = {
       lake: this.lake,
@@ -269,7 +273,7 @@ export class LakeConnection implements AsyncDisposable {
     };
     if (pipeline.kind === "files" || service === undefined)
       return runPipeline(pipeline, demand, { ...parts, ...(signal && { signal }) });
-    const { client, limits, lost } = await service.forRun(this.lake, quotaOf(pipeline), signal, waits);
+    const { client, limits, lost } = await service.forRun(this.lake, quotaOf(pipeline));
     const ended = signal === undefined ? lost : AbortSignal.any([signal, lost]);
     const report = await runPipeline(pipeline, demand, { ...parts, client, limits, signal: ended });
     lost.throwIfAborted();
@@ -311,8 +315,18 @@ export class LakeConnection implements AsyncDisposable {
     return this.close();
   }
 
-  #stateOf({ asOf, versions }: LakeState): PointInTime {
-    return asOf === undefined && versions === undefined ? this.#state : pointInTimeOf({ asOf, versions });
+  /** The state that a call names, within the clock of the connection. @throws {UsageError} for a later time than its own. */
+  #stateOf({ asOf, versions, knownAt, assumeReference }: LakeState): PointInTime {
+    const own = this.#state;
+    const isNamed = [asOf, versions, knownAt, assumeReference].some((one) => one !== undefined);
+    if (!isNamed) return own;
+    const given = pointInTimeOf({ asOf, versions, knownAt, assumeReference });
+    if (given.knownAt !== undefined && own.knownAt !== undefined && isLater(given.knownAt, own.knownAt))
+      throw new UsageError(
+        `knownAt: ${knownAtText(given.knownAt)} is later than the lake was opened for: ${knownAtText(own.knownAt)}`,
+        { hint: "give an earlier one, or open the lake for this time" },
+      );
+    return { ...given, ...(given.knownAt === undefined && knownOf(own)) };
   }
 
   async #readTable<T>(table: string, options: ReadOptions): Promise<RowTable<T>> {

@@ -49,7 +49,7 @@ import { type RunAccess, ServiceAccess } from "./service-access.js";
  * All methods throw {@link UsageError} for an argument that breaks a rule, {@link ServiceError} for a refusal,
  * {@link TransportError} where there is no connection, and {@link WireError} for a response that breaks the interface.
  *
- * It is a class because it owns the key, which it claims at the first request, and the connections: close it, or declare
+ * It is a class because it owns a part of the key from the first request on, and the connections: close it, or declare
  * it with `await using`.
  */
 export class MarketService implements AsyncDisposable {
@@ -75,11 +75,9 @@ export class MarketService implements AsyncDisposable {
    * What a run on a lake needs of the service. The limits of the service that the run learns are stored in the lake.
    *
    * @param quota of the pipeline, where the caller of {@link connect} has named none.
-   * @param signal ends the wait for the key.
-   * @param waits whether to wait, without a limit, while another process of this machine uses the key. @default false
    */
-  forRun(lake: Lake, quota?: Quota, signal?: AbortSignal, waits?: boolean): Promise<RunAccess> {
-    return this.#access.forRun(lake, quota, { signal, waits });
+  forRun(lake: Lake, quota?: Quota): Promise<RunAccess> {
+    return this.#access.forRun(lake, quota);
   }
 
   /** Minutes of symbols on their latest trading day: `GET /v1/klines/intraday`, and `.../batch` for several symbols. */
@@ -159,13 +157,13 @@ export interface ConnectOptions {
   readonly apiKey?: string | undefined;
   /** Requests a minute that the key permits, for each group of endpoints or by group. @default learned from refusals */
   readonly requestsPerMinute?: number | ByGroup<number> | undefined;
-  /** The part of the key's quota, above 0, up to 1, where another process has the rest. @default 1 */
+  /** The largest part of the key's quota, above 0, up to 1; other processes that use the key have the rest. @default 1 */
   readonly share?: number | undefined;
   /** How long a response may take, and how large it may be. */
   readonly responseLimits?: Partial<ResponseLimits> | undefined;
-  /** What the key is used for, in a few words; other processes that request the key see it. @default "a program" */
+  /** What the key is used for, in a few words; others that use the key see it. @default "a program" */
   readonly purpose?: string | undefined;
-  /** Receives what the user should know, such as a wait for other machines. @default nothing is reported */
+  /** Receives what the user should know, such as a wait for others that use the key. @default nothing is reported */
   readonly onNote?: ((text: string) => void) | undefined;
   /** Names of variables and their values: the service, folders of this machine. @default those of this process */
   readonly environment?: Environment | undefined;
@@ -174,8 +172,8 @@ export interface ConnectOptions {
 }
 
 /**
- * Connects to a market data service. Nothing is sent, and the key is not claimed, before the first request. A key is for
- * one process at a time, unless each takes a `share`.
+ * Connects to a market data service. Nothing is sent before the first request. Processes that use a key at the same time
+ * divide its quota equally; none gets more than its `share`.
  *
  * @throws {UsageError} without an address or a key, or for one of the options that is not valid.
  */

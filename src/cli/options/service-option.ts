@@ -22,7 +22,7 @@ export interface ServiceOptions extends CommonOptions {
   readonly maxResponseMinutes?: number;
 }
 
-/** A service with its key, of which other processes of this machine use only their shares. */
+/** A service with its key, which is divided with others. */
 interface OpenService {
   readonly client: ServiceClient;
   /** The known limits of the service; a run adds what it learns. */
@@ -70,33 +70,24 @@ export function rpmOption(): Option {
   return new Option("--rpm <n>", says).argParser(rpmOf);
 }
 
-/** `--share`: for several processes with one key. */
+/** `--share`: for processes that leave a part of the key to others. */
 export function shareOption(): Option {
-  const says = "part of the key's quota to use, where another process has the rest (default: 1)";
+  const says = "largest part of the key's quota to use, above 0, up to 1 (default: 1)";
   return new Option("--share <part>", says).argParser(shareOf);
-}
-
-/** How a command uses a service. */
-interface ServiceUse {
-  readonly signal?: AbortSignal | undefined;
-  readonly maxWaitMs?: number | undefined;
-  readonly onNote?: ((text: string) => void) | undefined;
 }
 
 /**
  * The service that options and environment name, with its limits as the lake knows them.
  *
- * @param purpose what the key is used for; other processes that request the key see this text.
- * @param signal ends the wait for a part of a key that other machines use.
- * @param maxWaitMs longest wait for other processes of this machine that use the key, in milliseconds; 0: none.
+ * @param purpose what the key is used for; others that use the key see this text.
  * @param onNote called with a message for the user.
- * @throws {UsageError} without an address or a key, or if another process uses the key for longer than this one waits.
+ * @throws {UsageError} without an address or a key.
  */
 export async function openService(
   { url, rpm, share, minSpeed, maxResponseMinutes }: ServiceOptions,
   lake: Lake,
   purpose: string,
-  { signal, maxWaitMs, onNote = note }: ServiceUse = {},
+  onNote = note,
 ): Promise<OpenService> {
   const { host, ...service } = checkService({ url });
   const use: KeyUse = {
@@ -116,8 +107,6 @@ export async function openService(
     learned: limits.limits.requestsPerMinute,
     onLearned: ({ group, requestsPerMinute }) =>
       limits.learn({ requestsPerMinute: { [group]: requestsPerMinute } }),
-    signal,
-    maxWaitMs,
   });
   return {
     client: key.client,
@@ -189,8 +178,7 @@ export function workspaceRuns(lake: Lake, options: ServiceOptions): RunPlace {
     return {
       kind: "ready",
       host,
-      open: (pipeline, signal) =>
-        openService(withQuota(options, quotaOf(pipeline)), lake, `ui ${pipeline.name}`, { signal }),
+      open: (pipeline) => openService(withQuota(options, quotaOf(pipeline)), lake, `ui ${pipeline.name}`),
       limits: async () => (await limitsOf(lake, service)).limits,
       requestsPerMinute: typeof options.rpm === "object" ? options.rpm.klines : options.rpm,
     };

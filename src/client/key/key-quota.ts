@@ -25,7 +25,7 @@ import {
   withoutEach,
 } from "../../plan/quota/rate.js";
 import { ENDPOINT_GROUPS, type EndpointGroup } from "../../wire/endpoints.js";
-import type { Taken } from "./key-share-records.js";
+import type { Taken } from "./key-shares.js";
 
 /** What is known about the quota of a group of endpoints, and who learns from it. */
 export interface GroupOptions {
@@ -33,8 +33,6 @@ export interface GroupOptions {
   readonly configured?: number | undefined;
   /** Requests a minute of the key that an earlier run has learned: a first value; higher ones are tried. */
   readonly learned?: number | undefined;
-  /** When requests were sent before, as epoch milliseconds, ascending. */
-  readonly sentBefore?: readonly number[] | undefined;
   /** Called with the key's requests a minute when a whole minute of this process's own requests shows a new number. */
   readonly onLearned?: ((requestsPerMinute: number) => void) | undefined;
 }
@@ -49,7 +47,7 @@ class QuotaGate {
   #share: number;
   readonly #startedAt: number;
   #rate: Rate;
-  #sends: Send[];
+  #sends: Send[] = [];
   /** Until when the service asked to wait, as epoch milliseconds. */
   pausedUntil = 0;
   /** What was known before a burst of refusals, and the time of its first. */
@@ -70,7 +68,6 @@ class QuotaGate {
     this.#share = share;
     this.#startedAt = clock.now();
     this.#rate = initialRate(options.configured, options.learned, this.#startedAt);
-    this.#sends = (options.sentBefore ?? []).map((sentAt) => ({ sentAt }));
   }
 
   get state(): Omit<QuotaState, "waitingUntil"> {
@@ -87,14 +84,16 @@ class QuotaGate {
    *
    * @param taken requests of others, as epoch milliseconds, that count for what was added. @param died parts of the key
    *   whose users may have used them up by a time.
+   * @returns whether requests of users that died count.
    */
-  setShare(share: number, taken: readonly number[], died: readonly { share: number; at: number }[]): void {
+  setShare(share: number, taken: readonly number[], died: readonly { share: number; at: number }[]): boolean {
     this.#share = share;
     const keyLimit = this.#rate.limit ?? 0;
     const used = died.flatMap((one) => Array.from({ length: Math.ceil(one.share * keyLimit) }, () => one.at));
     // When they reached the service is not known.
     const added = [...taken, ...used].map((at): Send => ({ sentAt: at, respondedAt: at + MAX_ARRIVAL_MS }));
     this.#sends = [...this.#sends, ...added].sort((a, b) => a.sentAt - b.sentAt);
+    return used.length > 0;
   }
 
   /**
@@ -316,13 +315,16 @@ export class KeyQuota {
    * Applies another part of the key's quota, from now on.
    *
    * @param taken what others have sent with what was added to the part.
+   * @returns whether requests of users that died count: some do where a limit is known.
    */
-  setShare(share: number, taken: Taken): void {
-    for (const [group, gate] of Object.entries(this.#groups))
-      gate.setShare(share, taken.sent[group] ?? [], taken.died);
+  setShare(share: number, taken: Taken): boolean {
+    const counts = Object.entries(this.#groups).map(([group, gate]) =>
+      gate.setShare(share, taken.sent[group] ?? [], taken.died),
+    );
     const ofAll = Object.values(taken.sent).flatMap((times = []) => times);
-    this.#key.setShare(share, ofAll, taken.died);
+    counts.push(this.#key.setShare(share, ofAll, taken.died));
     this.#grant();
+    return counts.includes(true);
   }
 
   /**

@@ -205,7 +205,7 @@ export class Leadership implements Leading {
     const conflicting = (all: readonly Lease<Content>[]): boolean =>
       all.some((other) => overlap(other.content.pipelines, pipelines));
     try {
-      const { lease } = await acquireLease(
+      const lease = await acquireLease(
         this.#leases,
         content,
         {

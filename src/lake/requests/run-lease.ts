@@ -137,7 +137,7 @@ export async function takeRun(
   };
   const conflicting = (all: readonly Lease<Content>[]): Lease<Content>[] =>
     all.filter((other) => overlap(content, other.content));
-  const { lease } = await acquireLease(
+  const lease = await acquireLease(
     leases,
     content,
     {

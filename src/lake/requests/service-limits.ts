@@ -211,7 +211,7 @@ async function turnToSave(storage: Storage): Promise<OwnLease> {
     expectFree: () => {},
   };
   const leases = new Leases(storage.leases("leases/limits"), TURN, systemClock);
-  return (await acquireLease(leases, content, rule, { clock: systemClock })).lease;
+  return acquireLease(leases, content, rule, { clock: systemClock });
 }
 
 async function readFile(

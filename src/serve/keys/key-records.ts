@@ -195,7 +195,7 @@ async function change(path: string, make: (keys: readonly KeyRecord[]) => KeyRec
 async function turnOf(path: string, store: LeaseStore): Promise<OwnLease> {
   const end = ticksOf(systemClock) + PATIENCE_MS;
   const content = { ...thisProcess(), since: systemClock.now(), id: randomUUID() };
-  const { lease } = await acquireLease(
+  const lease = await acquireLease(
     new Leases(store, CHANGE, systemClock),
     content,
     {

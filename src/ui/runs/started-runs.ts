@@ -25,8 +25,8 @@ export type RunPlace =
       readonly kind: "ready";
       /** Host of the service, with its port. */
       readonly host: string;
-      /** Claims the key for a run of a pipeline. @throws {UsageError} where another process uses it. */
-      open(pipeline: Pipeline, signal: AbortSignal): Promise<RunService>;
+      /** Opens the service for a run of a pipeline. */
+      open(pipeline: Pipeline): Promise<RunService>;
       /** The known limits of the service and the key, for plans. */
       limits(): Promise<ServiceLimits>;
       /** Requests per minute of K-lines, as given by the user; undefined: the learned number is used. */
@@ -134,7 +134,7 @@ export class StartedRuns implements AsyncDisposable {
     const place = this.#place;
     if (pipeline.kind === "files" || place.kind === "absent")
       return runPipeline(pipeline, {}, { ...parts, signal: run.stop.signal });
-    const service = await place.open(pipeline, run.stop.signal);
+    const service = await place.open(pipeline);
     const { client, limits, lost } = service;
     const environment = { ...parts, client, limits, signal: AbortSignal.any([run.stop.signal, lost]) };
     const work = async (): Promise<RunReport> => {

@@ -1,10 +1,16 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { Table } from "apache-arrow";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type LakeConnection, type LakeServer, openLake } from "../../../src/api/lake/open-lake.js";
-import { type ConnectOptions, connect, type MarketService } from "../../../src/api/service/connect.js";
+import {
+  type LakeConnection,
+  type LakeRunOptions,
+  type LakeServer,
+  openLake,
+} from "../../../src/api/lake/open-lake.js";
+import { connect, type MarketService } from "../../../src/api/service/connect.js";
 import { UsageError } from "../../../src/core/errors.js";
 import type { PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
 import { ENDPOINTS } from "../../../src/wire/endpoints.js";
@@ -213,91 +219,96 @@ test("universes are not called unknown where the key may not ask for the list", 
   expect([quotes.numRows, quotes.unknown]).toEqual([0, []]);
 });
 
-test("a key is for one process, and can be used again after it was released", async () => {
-  const second = connect({
-    url: server.url,
-    apiKey: "secret-key",
-    environment: { XDG_STATE_HOME: folder },
-    clock,
-  });
-  await service.exchanges();
-  await expect(second.exchanges()).rejects.toThrow(/key for 127\.0\.0\.1:\d+ is in use by "a program"/);
-  await service.close();
-  await expect(service.exchanges()).rejects.toThrow("it was closed");
+/** A clock at which users of a key look at its records all the time. */
+const quick = { ...clock, idle: () => setImmediate() };
+
+test("programs divide a key: the second one says for whom it waits, and nothing reveals the key", async () => {
+  const state = temporaryFolder();
+  const environment = { XDG_STATE_HOME: state };
+  const first = connectForTest(server.url, { environment, clock: quick });
+  await first.exchanges();
+  const notes: string[] = [];
+  const onNote = (text: string): void => void notes.push(text);
+  const second = connectForTest(server.url, { environment, clock: quick, onNote });
   expect((await second.exchanges()).numRows).toBeGreaterThan(0);
+  expect(notes).toEqual([
+    expect.stringMatching(
+      /^the key for 127\.0\.0\.1:\d+ is used by "a program" \(process \d+ on .+, 100 %\): waiting for a part of it$/,
+    ),
+  ]);
+  await first.close();
+  await expect(first.exchanges()).rejects.toThrow("it was closed");
   await second.close();
+  const files = readdirSync(state, { recursive: true, encoding: "utf8" })
+    .map((name) => join(state, name))
+    .filter((path) => statSync(path).isFile());
+  expect(files.length).toBeGreaterThan(0);
+  for (const file of files) {
+    expect(file + readFileSync(file, "utf8")).not.toContain("secret-key");
+    expect(statSync(file).mode & 0o077).toBe(0);
+  }
 });
 
-test("a run that waits begins once another process releases the key, and no later than at the end of its service", async () => {
-  const scripted = await startScripted((_, response) => json(response, 200, { data: [] }));
+test("a service that is closed while it waits for its part of the key ends its requests", async () => {
   const environment = { XDG_STATE_HOME: temporaryFolder() };
-  const others: string[] = [];
-  const user = (own: Pick<ConnectOptions, "onNote" | "clock"> = {}) =>
-    connectForTest(scripted.url, { environment, ...own });
-  await using mine = openLake(join(temporaryFolder(), "mine"), { hasDatabase: false, threads: 1, clock });
-  const first = user();
+  const first = connectForTest(server.url, { environment });
   await first.exchanges();
-  const waiting = user({
-    onNote: (text) => {
-      others.push(text);
-      void first.close();
-    },
+  const closed: MarketService = connectForTest(server.url, {
+    environment,
+    onNote: () => void closed.close(),
   });
-  await expect(mine.run("reference", { service: waiting })).rejects.toThrow("is in use by");
-  expect((await mine.run("reference", { service: waiting, waits: true })).requests.sent).toBeGreaterThan(0);
-  expect(others).toEqual([expect.stringMatching(/is in use by "a program" .*: waiting for it$/)]);
-  const closed: MarketService = user({ onNote: () => void closed.close() });
-  await expect(mine.run("reference", { service: closed, waits: true })).rejects.toThrow("it was closed");
+  await expect(closed.exchanges()).rejects.toThrow(/^key for 127\.0\.0\.1:\d+ was released$/);
 });
 
-test("a call that does not wait fails at once also while another one of its service waits for the key", async () => {
+test("a key whose use cannot be recorded sends nothing", async () => {
+  const file = join(temporaryFolder(), "file");
+  writeFileSync(file, "");
   const scripted = await startScripted((_, response) => json(response, 200, { data: [] }));
-  const environment = { XDG_STATE_HOME: temporaryFolder() };
-  await using mine = openLake(join(temporaryFolder(), "mine"), { hasDatabase: false, threads: 1, clock });
-  const first = connectForTest(scripted.url, { environment });
-  await first.exchanges();
-  let noted = (): void => {};
-  const isWaiting = new Promise<void>((resolve) => {
-    noted = resolve;
+  const broken = connectForTest(scripted.url, { environment: { XDG_STATE_HOME: file } });
+  await expect(broken.exchanges()).rejects.toMatchObject({
+    message: expect.stringContaining(`the use of the key cannot be recorded in ${file}`),
+    hint: "set XDG_STATE_HOME to a folder that can be written",
   });
-  const waiter = connectForTest(scripted.url, { environment, onNote: () => noted() });
-  const alone = await waiter.exchanges().catch((error: Error) => error.message);
-  const waiting = mine.run("reference", { service: waiter, waits: true });
-  // One call comes before the wait has begun, the other one afterwards.
-  const early = waiter.exchanges().catch((error: Error) => error.message);
-  await isWaiting;
-  const late = waiter.exchanges().catch((error: Error) => error.message);
-  expect([await early, await late]).toEqual([alone, alone]);
-  expect(alone).toMatch(/^key for 127\.0\.0\.1:\d+ is in use by "a program"/);
-  await first.close();
-  expect((await waiting).requests.sent).toBeGreaterThan(0);
-  expect((await waiter.exchanges()).numRows).toBe(0);
+  expect(scripted.seen).toEqual([]);
 });
 
-test("a run that is ended while it waits for the key ends no other wait of its service", async () => {
-  const scripted = await startScripted((_, response) => json(response, 200, { data: [] }));
-  const environment = { XDG_STATE_HOME: temporaryFolder() };
-  await using mine = openLake(join(temporaryFolder(), "mine"), { hasDatabase: false, threads: 1, clock });
-  await using other = openLake(join(temporaryFolder(), "other"), { hasDatabase: false, threads: 1, clock });
-  const first = connectForTest(scripted.url, { environment });
-  await first.exchanges();
-  let noted = (): void => {};
-  const isWaiting = new Promise<void>((resolve) => {
-    noted = resolve;
+function gate(): { readonly open: () => void; readonly opened: Promise<void> } {
+  let open = (): void => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
   });
-  const waiter = connectForTest(scripted.url, { environment, onNote: () => noted() });
-  const ending = new AbortController();
-  const ended = mine.run("reference", { service: waiter, waits: true, signal: ending.signal });
-  const gone = new AbortController();
-  const left = other.run("reference", { service: waiter, waits: true, signal: gone.signal });
-  const remaining = other.run("reference", { service: waiter, waits: true });
-  await isWaiting;
-  gone.abort(new Error("left"));
-  await expect(left).rejects.toThrow("left");
-  ending.abort(new Error("ended"));
-  await expect(ended).rejects.toThrow("ended");
-  await first.close();
-  expect((await remaining).requests.sent).toBeGreaterThan(0);
+  return { open, opened };
+}
+
+test("a run that waits for another one of the lake has no part of the key until then", async () => {
+  const environment = { XDG_STATE_HOME: temporaryFolder() };
+  const asked = gate();
+  const answered = gate();
+  const scripted = await startScripted((_, response) => {
+    asked.open();
+    void answered.opened.then(() => json(response, 200, { data: [] }));
+  });
+  const records = (): string[] =>
+    readdirSync(environment.XDG_STATE_HOME, { recursive: true, encoding: "utf8" }).filter((name) =>
+      name.endsWith(".share.json"),
+    );
+  await using mine = openLake(join(temporaryFolder(), "mine"), { hasDatabase: false, threads: 1, clock });
+  const run = (onProgress: NonNullable<LakeRunOptions["onProgress"]>) =>
+    mine.run("reference", {
+      service: connectForTest(scripted.url, { environment, clock: quick }),
+      onProgress,
+    });
+  const first = run(() => {});
+  await asked.opened;
+  const waits = gate();
+  const second = run(({ doing }) => {
+    if (doing.startsWith("waiting for")) waits.open();
+  });
+  await waits.opened;
+  expect(records()).toHaveLength(1);
+  answered.open();
+  expect((await first).requests.sent).toBeGreaterThan(0);
+  await second;
 });
 
 test("connect needs an address and a key, from the caller or the environment", () => {

@@ -33,8 +33,13 @@ const SERVICES: readonly [string, () => Counter][] = [
 ];
 
 /** A quota of one group of endpoints. */
-function groupQuota({ clock, ...options }: GroupOptions & { readonly clock: Clock }) {
+function groupQuota({
+  clock,
+  sentBefore = [],
+  ...options
+}: GroupOptions & { readonly clock: Clock; readonly sentBefore?: readonly number[] }) {
   const quota = new KeyQuota(clock, () => options);
+  quota.setShare(1, { sent: { klines: sentBefore }, died: [] });
   return {
     acquire: (turn: number, signal?: AbortSignal) => quota.acquire("klines", turn, signal),
     get state() {
@@ -204,8 +209,7 @@ once("a limit of one group slows that group alone", async () => {
 
 once("what was sent before counts, and a quota of less than one a minute is obeyed as well", async () => {
   const clock = eventClock(1_000_000);
-  const sentBefore = [930_000, 950_000, 990_000];
-  const quota = groupQuota({ clock, configured: 2, sentBefore });
+  const quota = groupQuota({ clock, configured: 2, sentBefore: [930_000, 950_000, 990_000] });
   (await quota.acquire(0)).passed();
   expect(clock.now()).toBe(950_000 + 1000 + MINUTE + 25);
   expect(quota.sentLately).toEqual([990_000, clock.now()]);
@@ -331,8 +335,10 @@ once("what is too much for a smaller part of a limit of the whole key is handed 
 once("what was taken at two times counts for a group that is asked for first after both", () => {
   const clock = eventClock(100_000);
   const quota = new KeyQuota(clock, () => ({ configured: 10 }), 0.1);
-  quota.setShare(0.2, { sent: { klines: [99_000] }, died: [{ share: 0.3, at: 98_000 }] });
-  quota.setShare(0.4, { sent: { klines: [99_500], reference: [99_500] }, died: [] });
+  const died = [{ share: 0.3, at: 98_000 }];
+  expect(quota.setShare(0.2, { sent: { klines: [99_000] }, died })).toBe(true);
+  const sent = { klines: [99_500], reference: [99_500] };
+  expect(quota.setShare(0.4, { sent, died: [] })).toBe(false);
   // One part of 0.3 of 10 requests died, and two requests were taken.
   expect(quota.stateOf("klines").usedLastMinute).toBe(5);
 });

@@ -1,18 +1,20 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { KeyQuota } from "../../../src/client/key/key-quota.js";
-import { ENDED, type Taken } from "../../../src/client/key/key-share-records.js";
-import { KeyShares } from "../../../src/client/key/key-shares.js";
+import { ENDED, KeyShares, type Taken, takenRequests } from "../../../src/client/key/key-shares.js";
 import type { Clock } from "../../../src/core/time.js";
 import type { LeaseStore } from "../../../src/lease/lease-store.js";
+import { thisProcess } from "../../../src/lease/owner.js";
 import { divideQuota } from "../../../src/plan/quota/divide-quota.js";
 import { eventClock } from "../../faults/clock/event-clock.js";
 import { leasesAt, type MachinePlan, machineOf } from "../../lease/simulated-machine.js";
+import { once } from "../../once.js";
 import { SEED } from "../../setup.js";
 import { cases } from "../../sweep.js";
 import { type Counter, fixedWindow, MINUTE, slidingWindow } from "../simulated-service.js";
 
 const START = Date.parse("2026-11-21T00:00:17Z");
+const PARTS = { host: "host", purpose: "run daily" };
 
 interface Plan extends MachinePlan {
   readonly ask?: number;
@@ -66,16 +68,8 @@ async function simulate(
   }
 
   async function user(plan: Plan, clock: Clock, reach: LeaseStore, signal: AbortSignal): Promise<void> {
-    const shares = await KeyShares.join({
-      store: reach,
-      host: "host",
-      purpose: "run daily",
-      clock,
-      signal,
-      ask: plan.ask,
-    });
-    const quota = new KeyQuota(clock, () => ({ configured: rpm }), shares.share);
-    shares.watch(quota);
+    const quota = new KeyQuota(clock, () => ({ configured: rpm }));
+    const shares = new KeyShares({ ...PARTS, store: reach, clock, quota: () => quota, ask: plan.ask });
     const work = async (): Promise<void> => {
       for (let turn = 0; !signal.aborted; turn++) {
         await shares.ready(signal);
@@ -103,6 +97,22 @@ function randoms(seed: number): () => number {
   const numbers = fc.sample(fc.double({ min: 0, max: 1, noNaN: true }), { seed, numRuns: 1009 });
   let next = 0;
   return () => numbers[next++ % numbers.length] as number;
+}
+
+/** A quota that records what was taken, part by part. */
+function watchedQuota() {
+  const taken: Taken[] = [];
+  const shares: number[] = [];
+  const setShare = (share: number, one: Taken): boolean => {
+    shares.push(share);
+    taken.push(one);
+    return one.died.length > 0;
+  };
+  const giveUp = (share: number) => {
+    shares.push(share);
+    return {};
+  };
+  return { taken, shares, quota: () => ({ sentLately: {}, setShare, giveUp }) };
 }
 
 /** The part of the quota that passed from `from` to `to`, in minutes from the start. */
@@ -234,10 +244,11 @@ describe("the parts of a key of several machines", () => {
         return store.now();
       },
     };
-    const shares = await KeyShares.join({ store: slow, host: "host", purpose: "run daily", clock });
-    let taken: Taken = { sent: {}, died: [] };
-    shares.watch({ sentLately: {}, setShare: (_, first) => void (taken = first), giveUp: () => ({}) });
+    const { quota, taken: all } = watchedQuota();
+    const shares = new KeyShares({ ...PARTS, store: slow, clock, quota });
+    await shares.ready();
     await shares.release();
+    const [taken] = all as [Taken];
     expect(taken.sent.klines).toHaveLength(1);
     expect(taken.sent.klines?.[0]).toBeGreaterThanOrEqual(sentAt);
   });
@@ -309,3 +320,143 @@ test("a quota is divided equally, but nobody gets more than it asks for", () => 
   expect(divide(0.1, 1)).toEqual([0.1, 0.9]);
   expect(divide(0.2, 0.2)).toEqual([0.2, 0.2]);
 });
+
+describe("a user of a key", () => {
+  const notes: string[] = [];
+  const onNote = (text: string): void => void notes.push(text);
+
+  test("says once for whom it waits; a call may give up, and the others wait on, until it is released", async () => {
+    const clock = eventClock(START);
+    const store = leasesAt(clock);
+    const first = new KeyShares({ ...PARTS, store, clock, quota: watchedQuota().quota });
+    await first.ready();
+    notes.length = 0;
+    const waking: Clock = { ...clock, idle: (ms, signal) => clock.sleep(ms, signal) };
+    const parts = { ...PARTS, purpose: "a program", store, clock: waking, onNote };
+    const { quota, shares } = watchedQuota();
+    const second = new KeyShares({ ...parts, quota });
+    const ending = new AbortController();
+    const ended = second.ready(ending.signal);
+    const others = second.ready();
+    await clock.sleep(3000);
+    ending.abort(new Error("ended"));
+    await expect(ended).rejects.toThrow("ended");
+    await first.release();
+    await others;
+    expect(shares).toEqual([0.5]);
+    await clock.sleep(6000);
+    expect(shares).toEqual([0.5, 1]);
+    expect(notes).toEqual([
+      expect.stringMatching(
+        /^the key for host is used by "run daily" \(process \d+ on .+, 100 %\): waiting for a part of it$/,
+      ),
+    ]);
+    const third = new KeyShares({ ...parts, quota: watchedQuota().quota });
+    const waiting = third.ready();
+    await clock.sleep(500);
+    await third.release();
+    await expect(waiting).rejects.toThrow("key for host was released");
+    await second.release();
+    await expect(second.ready()).rejects.toThrow("key for host was released");
+    expect((await store.ids()).filter((id) => !id.endsWith("-ended"))).toEqual([]);
+  });
+
+  test("that cannot reach the store fails, and asks again at the next call", async () => {
+    const clock = eventClock(START);
+    const store = leasesAt(clock);
+    let isAway = true;
+    const ids = async (): Promise<string[]> => {
+      if (isAway) throw new Error("no connection");
+      return store.ids();
+    };
+    const shares = new KeyShares({ ...PARTS, store: { ...store, ids }, clock, quota: watchedQuota().quota });
+    await expect(shares.ready()).rejects.toThrow("no connection");
+    isAway = false;
+    await shares.ready();
+    expect(shares.isReady).toBe(true);
+    await shares.release();
+  });
+
+  test.each([
+    ["a moment ago", 2000, [{ share: 1, at: START }]],
+    ["less than two minutes ago", 100_000, [{ share: 1, at: START - 39_000 }]],
+    ["an hour ago", HOUR, []],
+  ])(
+    "whose process was killed counts for as long as a minute may have its requests: %s",
+    async (_, agoMs, died) => {
+      const clock = eventClock(START);
+      const store = leasesAt(clock);
+      const killed = {
+        ...thisProcess(),
+        ...PARTS,
+        pid: 2 ** 30,
+        holder: "killed",
+        ask: 1,
+        share: 1,
+        sent: {},
+      };
+      const text = JSON.stringify({ ...killed, since: new Date(START - 2 * HOUR).toISOString() });
+      const read = async (id: string) => {
+        const record = await store.read(id);
+        return record && id === "killed" ? { ...record, renewedAt: START - agoMs } : record;
+      };
+      await store.create("killed", text, "acquired");
+      notes.length = 0;
+      const { quota, taken, shares } = watchedQuota();
+      const next = new KeyShares({
+        ...PARTS,
+        store: { ...store, read, remove: (id) => store.remove(id), now: async () => START },
+        clock,
+        quota,
+        onNote,
+      });
+      await next.ready();
+      expect([clock.now(), shares, taken]).toEqual([START, [1], [{ sent: {}, died }]]);
+      expect(notes).toHaveLength(died.length);
+      await next.release();
+    },
+  );
+});
+
+const record = (sent: readonly number[]): string =>
+  JSON.stringify({
+    ...thisProcess(),
+    holder: "other",
+    purpose: "run daily",
+    since: "2026-11-21T00:00:00Z",
+    ask: 1,
+    share: 0.5,
+    sent: { klines: sent },
+  });
+
+once("a record that is replaced while the records are read is found in its successor", async () => {
+  const store = leasesAt(eventClock(START));
+  await store.create("first", record([START - 9000]), "acquired");
+  let isReplaced = false;
+  const changing = {
+    ...store,
+    async read(id: string) {
+      if (!isReplaced) {
+        isReplaced = true;
+        await store.create("second", record([START - 9000, START - 5000]), "acquired");
+        await store.remove("first");
+      }
+      return store.read(id);
+    },
+  };
+  const { sent, ids } = await takenRequests(changing, { here: START, store: START }, new Set());
+  // The clock of a store has whole seconds: a request may have been sent one later.
+  expect(sent).toEqual({ klines: [START - 8000, START - 4000] });
+  expect([...ids]).toEqual(["first", "second"]);
+});
+
+once(
+  "a record that counts already is not read again, and one that cannot be read gives nothing",
+  async () => {
+    const store = leasesAt(eventClock(START));
+    await store.create("known", record([START - 9000]), "acquired");
+    await store.create("broken", "{", "acquired");
+    const { sent, died, ids } = await takenRequests(store, { here: START, store: START }, new Set(["known"]));
+    expect([sent, died, [...ids]]).toEqual([{}, [], ["broken"]]);
+  },
+);

@@ -25,22 +25,21 @@ for (;;) {
 async function useKey() {
   const storage = objectStorage(await openStorePlace(place, { env: process.env, clock: systemClock }));
   const store = storage.leases("keys/one");
-  const shares = await KeyShares.join({ store, host: "service", purpose: "run", clock: systemClock });
-  say("joined", { share: shares.share });
+  const quota = () => ({
+    sentLately: client.quota.sentLately,
+    giveUp: (share) => client.quota.giveUp(share),
+    setShare(share, taken) {
+      say("share", { share });
+      return client.quota.setShare(share, taken);
+    },
+  });
+  const shares = new KeyShares({ store, host: "service", purpose: "run", clock: systemClock, quota });
   const client = new ServiceClient({
     baseUrl,
     apiKey,
     clock: systemClock,
     requestsPerMinute: Number(rpm),
-    share: shares.share,
     right: shares,
-  });
-  shares.watch({
-    sentLately: () => client.sentLately(),
-    setShare(share, taken) {
-      say("share", { share });
-      return client.setShare(share, taken);
-    },
   });
   const ask = async () => {
     for (;;) {

@@ -51,7 +51,7 @@ test.runIf(fault === undefined && program !== undefined && SWEEP === "all")(
     };
 
     const one = start("one");
-    await until(() => one.output.stdout.includes("joined"));
+    await until(() => one.output.stdout.includes("share"));
     let two = start("two");
     // Stores refuse signatures of clocks that are more than a quarter of an hour off.
     start("three", hasFaketime ? 10 : 0);

@@ -69,7 +69,6 @@ export async function announce(
 
 interface Options extends ServiceOptions, DemandOptions, NotifyOptions {
   readonly dryRun?: boolean;
-  readonly wait?: boolean;
   readonly compact: boolean;
 }
 
@@ -77,7 +76,6 @@ export function addRun(cli: Cli): void {
   serviceOptions(
     demandOptions(cli.program.command("run"))
       .option("--dry-run", "print the plan and send nothing")
-      .option("--wait", "wait while another process uses the key (default: end, and say which)")
       .option("--no-compact", "do not compact tables with many small files at the end"),
   )
     .addOption(notifyOption())
@@ -88,9 +86,9 @@ export function addRun(cli: Cli): void {
       `
 Pipelines: reference, daily, minute, intraday, financials, or the path of a file of your own.
 A pipeline of files needs no service and no key: it lands the files of a folder that are new or changed.
-The key is read from BARLAKE_API_KEY; several processes may use it at a time if each has a --share. Several machines
-divide it by themselves where they use one lake in a store, or one place that BARLAKE_KEYS_AT names. Its quota is learned
-if --rpm does not give it, and is stored in the lake for the next run.
+The key is read from BARLAKE_API_KEY. Processes that use it at the same time divide its quota: those of a user on this
+machine, and several machines where they use one lake in a store, or one place that BARLAKE_KEYS_AT names. Its quota is
+learned if --rpm does not give it, and is stored in the lake for the next run.
 Exit codes: 0 complete, 1 partial, 2 wrong usage, 3 refused, 130 interrupted.
 
 Examples:
@@ -110,10 +108,7 @@ Examples:
         const service =
           pipeline.kind === "files"
             ? undefined
-            : await openService(withQuota(options, pipeline.quota), lake, `run ${pipeline.name}`, {
-                signal: cli.signal,
-                maxWaitMs: options.wait ? Number.POSITIVE_INFINITY : 0,
-              });
+            : await openService(withQuota(options, pipeline.quota), lake, `run ${pipeline.name}`);
         const lost = service?.lost;
         const signal = lost === undefined ? cli.signal : AbortSignal.any([cli.signal, lost]);
         const previous =

@@ -1,4 +1,3 @@
-import { millisecondsInHour as HOUR_MS } from "date-fns/constants";
 import { systemClock } from "../../../client/system-clock.js";
 import { messageOf, UsageError } from "../../../core/errors.js";
 import { releaseAfter } from "../../../core/release-after.js";
@@ -221,9 +220,6 @@ async function scheduled(names: readonly string[]): Promise<Pipeline[]> {
   return [...found.values()];
 }
 
-/** Longest wait for another process of this machine that uses the key; then the run has failed, and is reported as such. */
-const MAX_KEY_WAIT_MS = HOUR_MS;
-
 async function runOnce(
   pipeline: Pipeline,
   lake: Lake,
@@ -239,11 +235,8 @@ async function runOnce(
       { lake, clock: systemClock, signal: ended, onProgress, compacts: options.compact },
     ).finally(() => view.stop());
   }
-  const service = await openService(withQuota(options, pipeline.quota), lake, `schedule ${pipeline.name}`, {
-    signal: ended,
-    maxWaitMs: MAX_KEY_WAIT_MS,
-    onNote,
-  });
+  const quota = withQuota(options, pipeline.quota);
+  const service = await openService(quota, lake, `schedule ${pipeline.name}`, onNote);
   const { client, limits, lost } = service;
   const signal = AbortSignal.any([ended, lost]);
   const view = progressView(pipeline.name);

@@ -47,6 +47,10 @@ interface Key extends OwnKey {
  * accepts a request with a permit that it has not used for a minute, so that most requests do not need the store.
  * Processes take free permits, and give up permits that others need. In any minute, no more requests are accepted than
  * the key's limit.
+ *
+ * Runs divide the key that they use in another way (`client/key/key-shares`): equal parts, which a new user gets within
+ * ten seconds. Requests to a service come unevenly, and wait for at most one second: of 300 requests a minute that
+ * came to three processes in the ratio 20 : 3 : 1, permits accepted 299.7; equal parts would accept 260.
  */
 export class PermitQuota implements RequestQuota {
   readonly #log: BookLog;

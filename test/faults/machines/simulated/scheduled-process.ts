@@ -76,7 +76,7 @@ async function runOnce(scheduled: Scheduled, pipeline: Pipeline, ended: AbortSig
     clock,
     onNote: () => {},
   };
-  const key = await openKey(use, lake, { onLearned: () => {}, signal: ended });
+  const key = await openKey(use, lake, { onLearned: () => {} });
   const { client, lost } = key;
   try {
     const signal = AbortSignal.any([ended, lost]);

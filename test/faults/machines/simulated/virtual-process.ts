@@ -70,14 +70,16 @@ export class VirtualProcess {
     [this.name, this.machine, this.#time, this.#draws] = [name, machine, time, draws];
     [this.#ended, this.#noted] = [ended, noted];
     const start = time.now();
+    const sleep = async (ms: number, signal?: AbortSignal): Promise<void> => {
+      await this.running();
+      await time.sleep(ms, signal);
+      await this.running();
+    };
     this.clock = {
       now: () => time.now() + aheadMs,
       monotonic: () => time.now() - start,
-      sleep: async (ms, signal) => {
-        await this.running();
-        await time.sleep(ms, signal);
-        await this.running();
-      },
+      sleep,
+      idle: sleep,
     };
   }
 
