@@ -7,6 +7,20 @@ import { type Column, column, nullable, type TableSchema } from "./column.js";
 export const REQUEST_STATUSES = ["answered", "empty", "refused", "failed", "lost"] as const;
 export type RequestStatus = (typeof REQUEST_STATUSES)[number];
 
+/** The names of the reasons; `plan/absence/absence` says what follows from each. */
+export const ABSENCE_REASONS = [
+  "others_came",
+  "not_yet",
+  "ended",
+  "no_session",
+  "suspended",
+  "unavailable",
+  "unexplained",
+  "set_aside",
+] as const;
+/** Why requested bars are absent. */
+export type AbsenceReason = (typeof ABSENCE_REASONS)[number];
+
 export const REQUESTS: TableSchema = {
   name: "requests",
   doc: "The ledger of everything that was asked of a service, and what came back. Key: run_id, request_id.",
@@ -41,7 +55,7 @@ export const REQUESTS: TableSchema = {
     nullable(
       "reason",
       "string",
-      "Why it was refused or failed, or why symbols are absent: others_came, not_yet, begins_late, ended, as_before, no_minutes, no_session, suspended, no_bars, unexplained, set_aside.",
+      `Why it was refused or failed, or why symbols are absent: ${ABSENCE_REASONS.join(", ")}.`,
     ),
     column("month", "date", "First day of the month (UTC) in which it was asked."),
   ],
@@ -49,6 +63,7 @@ export const REQUESTS: TableSchema = {
   sort: ["dataset", "asked_at", "request_id"],
   partition: ["month"],
   stats: ["run_id", "dataset", "asked_at"],
+  known: { by: "log", at: "asked_at" },
 };
 
 /**
@@ -104,4 +119,5 @@ export const RUNS: TableSchema = {
   sort: ["run_id"],
   partition: ["month"],
   stats: ["run_id", "started_at"],
+  known: { by: "log", at: "finished_at" },
 };

@@ -3,7 +3,7 @@ import { firstNames } from "../../core/text-order.js";
 import type { TimeRange } from "../../core/time.js";
 import type { FilesPlan, FilesReport } from "../../jobs/files/plan-files.js";
 import type { KnownList } from "../../jobs/ledger/known-lists.js";
-import type { TableCompleteness } from "../../jobs/run/report/completeness.js";
+import type { SessionReason, TableCompleteness } from "../../jobs/run/report/completeness.js";
 import type { RunReport } from "../../jobs/run/run-pipeline.js";
 import type { ReferenceChange } from "../../lake/land/land-versions.js";
 import type { RejectCount } from "../../lake/land/rejects.js";
@@ -11,29 +11,20 @@ import type { LandReport } from "../../lake/land/upsert.js";
 import { REGIONS } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";
 import { localDate } from "../../market/zone.js";
+import { REASON_RULES } from "../../plan/absence/absence.js";
 import { inOptionWords } from "../error-text.js";
 import { count, duration, paint, plural, size, table } from "../text.js";
 
-/** The text for each reason. */
-const SAYS: Readonly<Record<string, string>> = {
-  others_came: "not in a response that had the others",
-  not_yet: "before the first bar",
-  begins_late: "listed, and before the first bar",
-  no_bar: "after the first bar, taken for suspended",
-  no_session: "no bar of any symbol, taken for a holiday",
-  no_minutes: "no minutes at the service",
-  suspended: "taken for suspended",
-  no_bars: "of symbols without any bar, as on days before",
-  ended: "no longer listed",
-  as_before: "absent as before",
-};
+function saidOf(reason: SessionReason): string {
+  return reason === "no_bar" ? "after the first bar, taken for suspended" : REASON_RULES[reason].says;
+}
 
 /** The requested, absent, unexplained and set-aside parts of a table; nothing if nothing was requested. */
 export function completenessLines(of: TableCompleteness): string[] {
   const { dataset, asked, received, absent, unexplained, setAside, withdrawn } = of;
   const lines: string[] = [];
   if (asked.sessions > 0) {
-    const quiet = absent.map(({ reason, sessions }) => `${count(sessions)} ${SAYS[reason] ?? reason}`);
+    const quiet = absent.map(({ reason, sessions }) => `${count(sessions)} ${saidOf(reason)}`);
     lines.push(
       `${dataset}: asked for ${plural(asked.sessions, "session")} of ${plural(asked.symbols, "symbol")}, received ${plural(received.bars, "bar")}` +
         (quiet.length > 0 ? `; sessions without a bar: ${quiet.join(", ")}` : ""),

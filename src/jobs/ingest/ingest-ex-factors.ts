@@ -7,7 +7,6 @@ import { REGIONS, type Region } from "../../market/regions.js";
 import { finalEnd } from "../../market/sessions.js";
 import type { TradingCalendar } from "../../market/trading-calendar.js";
 import { localDate } from "../../market/zone.js";
-import { BARS_SET_ASIDE } from "../../plan/absence/absence.js";
 import { inBatches, planRequestUnits, type RequestUnit } from "../../plan/request-units.js";
 import { EX_FACTORS } from "../../schema/actions.js";
 import { type DecodedRecords, decodeRecords } from "../../wire/decode/decode-records.js";
@@ -78,7 +77,7 @@ export async function planExFactors(
     });
   });
   const isWaiting = (symbol: string): boolean =>
-    asked.holes.get(symbol)?.some(({ reason, dueAt }) => reason === BARS_SET_ASIDE && dueAt > now) ?? false;
+    asked.holes.get(symbol)?.some(({ reason, dueAt }) => reason === "set_aside" && dueAt > now) ?? false;
   const setAside = demand.allHoles ? [] : [...demand.symbols.values()].flat().filter(isWaiting);
   return { units, isNew: asked.answered.size === 0, setAside, repeatedSince };
 }
@@ -233,7 +232,7 @@ class AskingFactors {
       issues: issues.stored,
       parts: settled.length > 0 ? [{ symbols: settled, window }] : [],
       holes: [
-        ...(setAside.length > 0 ? [{ symbols: setAside, window, reason: BARS_SET_ASIDE } as const] : []),
+        ...(setAside.length > 0 ? [{ symbols: setAside, window, reason: "set_aside" } as const] : []),
         ...(saysNothing ? [{ symbols, window, reason: "unexplained" } as const] : []),
       ],
     };

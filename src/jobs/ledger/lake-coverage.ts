@@ -6,8 +6,9 @@ import type { Region } from "../../market/regions.js";
 import { finalEnd } from "../../market/sessions.js";
 import { regionOf } from "../../market/symbol.js";
 import type { TradingCalendar } from "../../market/trading-calendar.js";
-import { type AbsenceReason, ASKED_AGAIN_SOON } from "../../plan/absence/absence.js";
+import { ASKED_AGAIN_SOON } from "../../plan/absence/absence.js";
 import { type Coverage, type CoverageFacts, measureCoverage } from "../../plan/coverage.js";
+import type { AbsenceReason } from "../../schema/runs.js";
 import { barsTable, type PlanFacts, readPlanFacts } from "../ingest/bars/bars-demand.js";
 import { askedSymbols } from "./ledger.js";
 

@@ -4,14 +4,8 @@ import { type Session, TempTable } from "../../db/session/session.js";
 import type { Lake } from "../../lake/lake.js";
 import type { Region } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";
-import {
-  type AbsenceReason,
-  ASKED_AGAIN_SOON,
-  BARS_SET_ASIDE,
-  REVISIT_DAYS,
-  waitAfter,
-} from "../../plan/absence/absence.js";
-import { REQUESTS } from "../../schema/runs.js";
+import { ASKED_AGAIN_SOON, REVISIT_DAYS, waitAfter } from "../../plan/absence/absence.js";
+import { type AbsenceReason, REQUESTS } from "../../schema/runs.js";
 import { instantSql, ledgerSql, ledgerVersion, type RequestRecord } from "./ledger.js";
 
 /**
@@ -189,7 +183,7 @@ function afterResponse(
 export function emptyWindows(holes: HolesBySymbol): Map<string, readonly TimeRange[]> {
   const empty = new Map<string, readonly TimeRange[]>();
   for (const [symbol, own] of holes) {
-    const windows = own.flatMap(({ reason, window }) => (reason === BARS_SET_ASIDE ? [] : [window]));
+    const windows = own.flatMap(({ reason, window }) => (reason === "set_aside" ? [] : [window]));
     if (windows.length > 0) empty.set(symbol, windows);
   }
   return empty;

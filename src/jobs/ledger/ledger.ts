@@ -14,14 +14,20 @@ import type { Snapshot } from "../../lake/log/snapshot.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";
 import { localDay } from "../../market/zone.js";
-import { type AbsenceReason, BARS_SET_ASIDE } from "../../plan/absence/absence.js";
+import { FORMER_REASONS, reasonsThat } from "../../plan/absence/absence.js";
 import { ABSENCES_1D, BARS_1D, TRADING_DAYS } from "../../schema/bars.js";
 import { INSTRUMENTS } from "../../schema/reference.js";
-import { REQUESTS, type RequestStatus } from "../../schema/runs.js";
+import { type AbsenceReason, REQUESTS, type RequestStatus } from "../../schema/runs.js";
+
+/** The reasons of the ledger, under the names of this version. */
+const REASON_SQL = `CASE reason ${Object.entries(FORMER_REASONS)
+  .map(([former, now]) => `WHEN ${literal(former)} THEN ${literal(now)}`)
+  .join(" ")} ELSE reason END AS reason`;
 
 /** The query of all rows of the ledger. @param version the version to read. @default the newest */
 export async function ledgerSql(session: Session, lake: Lake, version?: Snapshot): Promise<string> {
-  return parquetRelation(session, lake.filesOf(version ?? (await lake.snapshot(REQUESTS))));
+  const files = lake.filesOf(version ?? (await lake.snapshot(REQUESTS)));
+  return `SELECT * REPLACE (${REASON_SQL}) FROM (${await parquetRelation(session, files)})`;
 }
 
 export async function ledgerVersion(lake: Lake): Promise<number> {
@@ -36,12 +42,8 @@ export function instantSql(epochMs: string | number): string {
 /** The record, in the log of the absences, that those of an earlier version's ledger have landed. */
 const EARLIER = "barlake/absences-of-the-ledger";
 
-/**
- * Reasons with which a response vouches for it that a symbol did not trade. Of the others, `ended`, `not_yet`,
- * `begins_late` and `no_bars` are about time without bars on one of its sides, `no_session` is about days that are none,
- * and an unexplained absence, or bars that were set aside, vouch for nothing.
- */
-const VOUCHING: readonly AbsenceReason[] = ["others_came", "as_before", "suspended"];
+/** Reasons with which a response vouches for it that a symbol did not trade. */
+const VOUCHING: readonly string[] = reasonsThat(({ vouches }) => vouches);
 
 function shownBy(record: RequestRecord): AbsentDays[] {
   const { dataset, status, reason = "", symbols, absent, window, finalEnd, empty } = record;
@@ -54,8 +56,8 @@ function shownBy(record: RequestRecord): AbsentDays[] {
       if (!without.has(symbol)) shown.push({ ...daysOf(symbol, window, finalEnd), hasNone: false });
     for (const one of empty) shown.push({ ...daysOf(one.symbol, one.window, finalEnd), hasNone: true });
   }
-  const hasNone = (VOUCHING as readonly string[]).includes(reason);
-  if (!hasNone && reason !== BARS_SET_ASIDE) return shown;
+  const hasNone = VOUCHING.includes(reason);
+  if (!hasNone && reason !== "set_aside") return shown;
   return [...shown, ...absent.map((symbol) => ({ ...daysOf(symbol, window, finalEnd), hasNone }))];
 }
 
@@ -94,7 +96,7 @@ export async function landEarlierAbsences(session: Session, lake: Lake, options:
   const absent = await session.json<{ symbol: string; s: number; e: number; at: number; has_none: boolean }>(
     `SELECT symbol, s, e, epoch_ms(asked_at)::DOUBLE AS at, has_none FROM (
        SELECT unnest(absent) AS symbol, s, e, asked_at, list_contains(${literalList(VOUCHING)}, reason) AS has_none FROM ${windows.name}
-       WHERE list_contains(${literalList([...VOUCHING, BARS_SET_ASIDE])}, reason) AND status <> 'lost'
+       WHERE list_contains(${literalList([...VOUCHING, "set_aside"])}, reason) AND status <> 'lost'
        UNION ALL
        SELECT unnest(symbols), s, e, asked_at, false FROM ${windows.name} WHERE status = 'lost')`,
   );
@@ -154,7 +156,7 @@ export async function recordAbsencesLand(lake: Lake, options: LandOptions): Prom
 
 /**
  * The reason of a failed request without a window, of whose response rows were set aside; its text may contain other
- * reasons, too. The record names the symbols that are requested again. A record with {@link BARS_SET_ASIDE} names a window of
+ * reasons, too. The record names the symbols that are requested again. A record with `set_aside` names a window of
  * an answered request instead; because of it, {@link lastResponses} leaves out all symbols of that request.
  */
 export const ROWS_SET_ASIDE = "rows were set aside";
@@ -260,7 +262,7 @@ export async function lastResponses(
          (SELECT max(asked_at) FROM (${ledger}) WHERE dataset = $1 AND status = 'lost'), ${instantSql(0)})
          AND (run_id, split_part(request_id, '.', 1)) NOT IN (
            SELECT (run_id, split_part(request_id, '.', 1)) FROM (${ledger})
-           WHERE dataset = $1 AND endpoint = $2 AND reason = ${literal(BARS_SET_ASIDE)}))
+           WHERE dataset = $1 AND endpoint = $2 AND reason = 'set_aside'))
      GROUP BY symbol`,
     [dataset, endpoint],
   );
@@ -367,7 +369,7 @@ export async function daysOfNone(
   symbols: readonly string[],
   before: number,
 ): Promise<ReadonlyMap<string, number>> {
-  const reasons: readonly AbsenceReason[] = ["unexplained", "no_bars"];
+  const reasons: readonly AbsenceReason[] = ["unexplained", "unavailable"];
   const rows = await session.json<{ symbol: string; days: number }>(
     `SELECT symbol, count(DISTINCT epoch_ms(asked_at) // ${DAY_MS})::DOUBLE AS days
      FROM (SELECT unnest(absent) AS symbol, asked_at FROM (${await ledgerSql(session, lake)})
@@ -386,7 +388,7 @@ export async function absentBefore(
   dataset: string,
   symbols: readonly string[],
 ): Promise<Map<string, TimeRange[]>> {
-  const believed: readonly AbsenceReason[] = ["others_came", "not_yet", "ended", "as_before"];
+  const believed = reasonsThat(({ lasts }) => lasts === "settled");
   const rows = await session.json<{ symbol: string; start: number; end: number }>(
     `SELECT symbol, epoch_ms(window_start)::DOUBLE AS start, epoch_ms(window_end)::DOUBLE AS "end"
      FROM (SELECT unnest(absent) AS symbol, * FROM (${await ledgerSql(session, lake)})

@@ -14,7 +14,7 @@ import { isLoss } from "../../lake/land/rejects.js";
 import { openReader } from "../../lake/open-reader.js";
 import type { LandedPeriod } from "../../market/period.js";
 import { finalEnds, possibleEnds } from "../../market/sessions.js";
-import { judgeAbsence } from "../../plan/absence/absent-symbols.js";
+import { judgeAbsence } from "../../plan/absence/absence.js";
 import { symbolSpans } from "../../plan/absence/window-beginning.js";
 import { partitionBars } from "../../plan/bar-partitions.js";
 import { statedValues } from "../../plan/stated-values.js";

@@ -1,5 +1,4 @@
-import { BARS_SET_ASIDE, waitAfter } from "./absence.js";
-import { judgeAbsence } from "./absent-symbols.js";
+import { judgeAbsence, waitAfter } from "./absence.js";
 
 /** Number of runs whose responses had no statement of any symbol, after which a symbol counts as having none. */
 const RUNS_OF_NONE = 2;
@@ -31,7 +30,7 @@ export interface SetAsideStatements {
  * @param refreshMs time after which such a symbol is requested again, in milliseconds.
  */
 export function dueAfterSetAside({ runs, askedAt }: SetAsideStatements, refreshMs: number): number {
-  return askedAt + Math.min(waitAfter(runs, BARS_SET_ASIDE), refreshMs);
+  return askedAt + Math.min(waitAfter(runs, "set_aside"), refreshMs);
 }
 
 /** What a response contains of the requested symbols. */

@@ -8,13 +8,21 @@ import { regionOf } from "../../market/symbol.js";
 import { dayAt, firstDayAfter, type TradingDays } from "../../market/trading-calendar.js";
 import { instantOf, localDate } from "../../market/zone.js";
 import type { KlineColumns } from "../../wire/kline-columns.js";
-import type { SymbolRows } from "./row-cap.js";
 
 /** The bars of one symbol in a response: the rows from `start` to `end` (exclusive). */
 export interface SymbolSpan {
   readonly symbol: string;
   readonly start: number;
   readonly end: number;
+}
+
+/** The bars of one symbol in a response. */
+export interface SymbolRows {
+  readonly symbol: string;
+  /** Number of received bars, including those that were set aside. */
+  readonly rows: number;
+  /** Whether the oldest bar is later than the first expected bar of the window. */
+  readonly beginsLate: boolean;
 }
 
 /** The bars of one symbol in a response, and where they begin. */

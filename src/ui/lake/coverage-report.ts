@@ -1,11 +1,12 @@
 import { compareText, shellWord } from "../../core/text-order.js";
 import type { Clock, TimeRange } from "../../core/time.js";
 import { coverageFacts } from "../../jobs/ledger/lake-coverage.js";
+import type { LedgerWindows } from "../../jobs/ledger/ledger-windows.js";
 import type { Lake } from "../../lake/lake.js";
 import type { Reader } from "../../lake/open-reader.js";
+import { knownDates } from "../../market/known-at.js";
 import type { LandedPeriod } from "../../market/period.js";
 import { isRegion, type Region } from "../../market/regions.js";
-import { ASKED_AGAIN_SOON } from "../../plan/absence/absence.js";
 import { coverageByMonth, type MonthFacts, missingIn } from "../../plan/coverage.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { CoverageReport, MissingReport, MonthReport } from "../page-data.js";
@@ -46,7 +47,7 @@ export async function coverageReport(
   const sessions = new Map<string, number>();
   for (const { region, month, count } of await sessionsOf(reader)) sessions.set(`${region} ${month}`, count);
   for (const one of months.values()) one.sessions = sessions.get(`${one.region} ${one.month}`) ?? null;
-  const isPast = state.asOf !== undefined;
+  const isPast = state.asOf !== undefined || state.known !== undefined;
   let hasAsked = false;
   for (const { period, dataset } of isPast ? [] : PERIODS_OF_LEDGER)
     for (const [region, facts] of await monthFacts({ reader, lake, clock }, period))
@@ -56,7 +57,10 @@ export async function coverageReport(
         one.sessions ??= begun;
         one.asked = asked;
       }
-  const sorted = [...months.values()].sort((a, b) => compareText(a.month, b.month));
+  const { known } = state;
+  const isKnown = ({ region, month }: { readonly region: Region; readonly month: string }): boolean =>
+    known === undefined || month <= knownDates(known.knownAt, region).today.slice(0, month.length);
+  const sorted = [...months.values()].filter(isKnown).sort((a, b) => compareText(a.month, b.month));
   return { months: sorted, note: isPast ? "past" : hasAsked ? null : "imported" };
 }
 
@@ -83,24 +87,12 @@ export async function monthFacts(
   period: LandedPeriod,
 ): Promise<Map<Region, MonthFacts>> {
   const found = await coverageFacts({ session: reader.session, lake, clock }, period);
-  return new Map([...found].map(([region, facts]) => [region, { ...facts, open: openWindows(facts) }]));
+  return new Map([...found].map(([region, facts]) => [region, { ...facts, open: openWindows(facts.asked) }]));
 }
 
 /** Requested windows without a certain explanation, by symbol. */
-function openWindows({
-  asked,
-}: {
-  readonly asked: {
-    readonly holes: ReadonlyMap<string, readonly { readonly reason: string; readonly window: TimeRange }[]>;
-  };
-}): Map<string, readonly TimeRange[]> {
-  const reasons: ReadonlySet<string> = new Set(ASKED_AGAIN_SOON);
-  return new Map(
-    [...asked.holes].map(([symbol, holes]) => [
-      symbol,
-      holes.filter(({ reason }) => reasons.has(reason)).map(({ window }) => window),
-    ]),
-  );
+function openWindows({ holes }: LedgerWindows): Map<string, readonly TimeRange[]> {
+  return new Map([...holes].map(([symbol, own]) => [symbol, own.map(({ window }) => window)]));
 }
 
 interface DailyMonth {

@@ -82,27 +82,25 @@ test("the symbols of a file are read once, and then only those of new files", as
   expect(await found()).toEqual(await queried());
 });
 
-test.each<[string, (path: string) => void]>([
-  ["deleted", (path) => rmSync(path)],
-  ["cut short", (path) => writeFileSync(path, readFileSync(path).subarray(0, -20))],
-  ["empty", (path) => writeFileSync(path, "")],
-  ["of another form", (path) => writeFileSync(path, '{"files":{}}\n')],
-  [
-    "changed in one letter",
-    (path) => {
-      const next = (digit: string): string => String((Number(digit) + 1) % 10);
-      writeFileSync(path, readFileSync(path, "utf8").replace(/\d(?=\.SH)/, next));
-    },
-  ],
-])("what the cache says stays right where it is %s", async (_, damage) => {
+test("what the cache says stays right where it is deleted, cut short, empty, of another form or changed in a letter", async () => {
   const { found, queried, cache } = await setUp();
   const expected = await queried();
   expect(await found()).toEqual(expected);
   const whole = readFileSync(cache(), "utf8");
-  damage(cache());
-  expect(await found()).toEqual(expected);
-  expect(readFileSync(cache(), "utf8").split("\n").sort()).toEqual(whole.split("\n").sort());
-  expect(readdirSync(join(cache(), "..")).filter((name) => name.endsWith(".partial"))).toEqual([]);
+  const next = (digit: string): string => String((Number(digit) + 1) % 10);
+  for (const damaged of [
+    undefined,
+    whole.slice(0, -20),
+    "",
+    '{"files":{}}\n',
+    whole.replace(/\d(?=\.SH)/, next),
+  ]) {
+    if (damaged === undefined) rmSync(cache());
+    else writeFileSync(cache(), damaged);
+    expect(await found()).toEqual(expected);
+    expect(readFileSync(cache(), "utf8").split("\n").sort()).toEqual(whole.split("\n").sort());
+    expect(readdirSync(join(cache(), "..")).filter((name) => name.endsWith(".partial"))).toEqual([]);
+  }
 });
 
 test("a file that is damaged leaves nothing in the cache", async () => {

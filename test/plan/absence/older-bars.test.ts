@@ -6,8 +6,8 @@ import {
   nextFollowUps,
   type Page,
   type PossibleGap,
+  RowCap,
 } from "../../../src/plan/absence/older-bars.js";
-import { RowCap } from "../../../src/plan/absence/row-cap.js";
 import type { SymbolBeginning } from "../../../src/plan/absence/window-beginning.js";
 
 const UNIT: Page = { region: "CN", symbols: ["a", "b"], window: { start: 0, end: 100 } };

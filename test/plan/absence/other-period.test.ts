@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { DAY_MS, MINUTE_MS } from "../../../src/core/time.js";
-import { type RequestedPeriod, symbolsOfOtherPeriod } from "../../../src/plan/absence/other-period.js";
+import { type RequestedPeriod, symbolsOfOtherPeriod } from "../../../src/plan/absence/judge-response.js";
 
 /** Midnight in Shanghai of a Monday, and in New York of the Friday before the clocks change. */
 const MONDAY = Date.parse("2024-01-08T00:00:00+08:00");

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { RowCap, type SymbolRows } from "../../../src/plan/absence/row-cap.js";
+import { RowCap } from "../../../src/plan/absence/older-bars.js";
+import type { SymbolRows } from "../../../src/plan/absence/window-beginning.js";
 
 const of = (rows: number, beginsLate = true, symbol = "a"): SymbolRows => ({ symbol, rows, beginsLate });
 

@@ -20,7 +20,7 @@ import { addDays, finalEnd } from "../../../market/sessions.js";
 import { regionOf } from "../../../market/symbol.js";
 import { TradingCalendar } from "../../../market/trading-calendar.js";
 import { instantOf, localDate } from "../../../market/zone.js";
-import { ASSUMED_CAP, type RowCap } from "../../../plan/absence/row-cap.js";
+import { ASSUMED_CAP, type RowCap } from "../../../plan/absence/older-bars.js";
 import { expectedBars, planRequestUnits, type RequestUnit } from "../../../plan/request-units.js";
 import { BARS_1D, BARS_1M } from "../../../schema/bars.js";
 import type { TableSchema } from "../../../schema/column.js";

@@ -10,19 +10,21 @@ import type { Region } from "../../../market/regions.js";
 import { rangeOfDay } from "../../../market/sessions.js";
 import type { TradingCalendar } from "../../../market/trading-calendar.js";
 import {
-  type AbsenceReason,
-  ASKED_AGAIN_SOON,
+  type AbsentGroup,
+  AbsentSymbols,
   areMany,
   explainAbsence,
-  INCOMPLETE,
+  isOpen,
   isSilent,
+  keyOf,
+  REASON_RULES,
   type SymbolCount,
 } from "../../../plan/absence/absence.js";
-import { type AbsentGroup, AbsentSymbols, keyOf } from "../../../plan/absence/absent-symbols.js";
 import type { ResponseVerdict } from "../../../plan/absence/judge-response.js";
 import type { Page } from "../../../plan/absence/older-bars.js";
 import type { TableSchema } from "../../../schema/column.js";
 import { INSTRUMENTS } from "../../../schema/reference.js";
+import type { AbsenceReason } from "../../../schema/runs.js";
 import { ENDPOINTS } from "../../../wire/endpoints.js";
 import { absentBefore, daysOfNone, instantSql, lastReceived } from "../../ledger/ledger.js";
 import { holesNow } from "../../ledger/ledger-windows.js";
@@ -43,7 +45,7 @@ interface TradedDay {
  * The days of some windows on which symbols traded. The calendar does not have the days whose bars landed in this run.
  */
 async function tradedDays(
-  { session, lake, table }: { readonly session: Session; readonly lake: Lake; readonly table: TableSchema },
+  { session, lake, table }: LakeTable,
   windows: readonly { readonly region: Region; readonly window: TimeRange }[],
 ): Promise<TradedDay[]> {
   if (windows.length === 0) return [];
@@ -109,10 +111,8 @@ interface ExplainedGroup extends AbsentGroup {
   readonly days: number;
 }
 
-interface Parts {
-  readonly session: Session;
-  readonly lake: Lake;
-  readonly table: TableSchema;
+/** What a run knows about its demand. */
+interface DemandFacts {
   readonly period: LandedPeriod;
   readonly calendars: ReadonlyMap<Region, TradingCalendar>;
   /** When symbols were listed, where that is known; epoch milliseconds. */
@@ -127,6 +127,49 @@ interface Parts {
   readonly now: number;
 }
 
+/** What the lake has, with the bars that landed in this run, and what its ledger shows; times in epoch milliseconds. */
+interface LakeFacts {
+  /** The first bar of each symbol, and of each region. */
+  readonly firstBars: ReadonlyMap<string, number>;
+  readonly firstOfRegion: ReadonlyMap<Region, number>;
+  /** Symbols that the service once listed and no longer lists. */
+  readonly ended: ReadonlySet<string>;
+  /** Windows in which symbols were absent for a settled reason. */
+  readonly absentBefore: ReadonlyMap<string, readonly TimeRange[]>;
+  readonly traded: readonly TradedDay[];
+  /** Number of earlier days on which requests for symbols without a bar brought nothing. */
+  readonly daysOfNone: ReadonlyMap<string, number>;
+  /** Of minutes: the start of the last window of which a response had bars. */
+  readonly lastMinutes: ReadonlyMap<Region, number>;
+}
+
+interface LakeTable {
+  readonly session: Session;
+  readonly lake: Lake;
+  readonly table: TableSchema;
+}
+
+/** Reads what the lake shows about symbols without bars. */
+async function readLakeFacts(
+  place: LakeTable,
+  groups: readonly AbsentGroup[],
+  { period, now }: Pick<DemandFacts, "period" | "now">,
+): Promise<LakeFacts> {
+  const { session, lake, table } = place;
+  const symbols = [...new Set(groups.flatMap((group) => group.symbols))];
+  const [firstBars, firstOfRegion] = await firstBarsOf(place, symbols);
+  const without = symbols.filter((symbol) => !firstBars.has(symbol));
+  return {
+    firstBars,
+    firstOfRegion,
+    ended: await endedSymbols(place, symbols),
+    absentBefore: await absentBefore(session, lake, table.name, symbols),
+    traded: await tradedDays(place, groups),
+    daysOfNone: await daysOfNone(session, lake, table.name, without, now),
+    lastMinutes: period === "1m" ? await lastReceived(session, lake, table.name) : new Map(),
+  };
+}
+
 /** Counts symbols of a region. */
 function countSymbols(region: Region, symbols: readonly string[]): SymbolCount {
   const hasIndex = symbols.some((symbol) => CALENDAR_SYMBOLS[region].includes(symbol));
@@ -134,32 +177,25 @@ function countSymbols(region: Region, symbols: readonly string[]): SymbolCount {
 }
 
 /**
- * Explains from the lake's data why symbols have no bars. Bars that landed in this run count. The window of a request
- * may contain time that earlier responses have settled for a symbol. A reason because of which the window is requested
- * again applies only to the remaining time.
+ * Explains why symbols have no bars. The window of a request may contain time that earlier responses have settled for a
+ * symbol. A reason because of which the window is requested again applies only to the remaining time.
  */
-async function explainAbsences(parts: Parts, groups: readonly AbsentGroup[]): Promise<ExplainedGroup[]> {
-  const { session, lake, table, period, calendars, listedAt, now } = parts;
-  if (groups.length === 0) return [];
-  const symbols = [...new Set(groups.flatMap((group) => group.symbols))];
-  const [firstBars, firstOfRegion] = await firstBarsOf(parts, symbols);
-  const ended = await endedSymbols(parts, symbols);
-  const before = await absentBefore(session, lake, table.name, symbols);
+export function explainAbsences(
+  groups: readonly AbsentGroup[],
+  { period, calendars, listedAt, now, ...demand }: DemandFacts,
+  { firstBars, firstOfRegion, ended, absentBefore: before, traded, ...lake }: LakeFacts,
+): ExplainedGroup[] {
   const explained: ExplainedGroup[] = [];
   const daysIn = (region: Region, window: TimeRange): number =>
     calendars.get(region)?.daysIn(window, now).length ?? 0;
-  const traded = await tradedDays(parts, groups);
-  const without = symbols.filter((symbol) => !firstBars.has(symbol));
-  const nones = await daysOfNone(session, lake, table.name, without, now);
   const emptyTime = timeOf(groups);
-  const lastMinutes = period === "1m" ? await lastReceived(session, lake, table.name) : undefined;
   for (const { region, window, symbols: own } of groups) {
     const absent = countSymbols(region, own);
     const sessions = traded.filter((day) => day.region === region && wasSession(day, absent.symbols));
     const othersCame = (range: TimeRange): boolean => sessions.some((day) => overlaps(day.range, range));
     const hasSession = (range: TimeRange): boolean =>
       calendars.get(region)?.hasKnownDay(range) === true || othersCame(range);
-    const isBeforeMinutes = window.start < (lastMinutes?.get(region) ?? Number.NEGATIVE_INFINITY);
+    const isBeforeMinutes = window.start < (lake.lastMinutes.get(region) ?? Number.NEGATIVE_INFINITY);
     const newsOf = (symbol: string): TimeRange[] => subtractRanges(window, before.get(symbol) ?? []);
     const factsOf = (symbol: string, news: readonly TimeRange[]) => ({
       ...window,
@@ -167,7 +203,7 @@ async function explainAbsences(parts: Parts, groups: readonly AbsentGroup[]): Pr
       wasAbsent: news.length === 0,
       firstBar: firstBars.get(symbol),
     });
-    const isOneOfFew = (symbol: string): boolean => parts.isOneOfFew(symbol, region, window);
+    const isOneOfFew = (symbol: string): boolean => demand.isOneOfFew(symbol, region, window);
     const silent = countSymbols(
       region,
       own.filter((symbol) => !isOneOfFew(symbol) && isSilent(factsOf(symbol, newsOf(symbol)))),
@@ -196,22 +232,22 @@ async function explainAbsences(parts: Parts, groups: readonly AbsentGroup[]): Pr
         lacksMinutes: period === "1m" && region !== "CN" && !firstOfRegion.has(region),
         isBeforeMinutes,
         firstOfRegion: firstOfRegion.get(region),
-        wasEmpty: parts.wasEmpty(symbol, window),
+        wasEmpty: demand.wasEmpty(symbol, window),
         listedAt: listedAt.get(symbol),
         days: daysIn(region, emptyTime(symbol, window)),
         hasSession: news.some(hasSession),
         othersCame: news.some(othersCame),
-        daysOfNone: nones.get(symbol) ?? 0,
+        daysOfNone: lake.daysOfNone.get(symbol) ?? 0,
         absent,
         silent: isOneOfFew(symbol) ? countSymbols(region, [symbol]) : silent,
       });
-      if (!ASKED_AGAIN_SOON.includes(reason)) {
+      if (REASON_RULES[reason].lasts === "settled") {
         add(reason, symbol, [window]);
         continue;
       }
       // Only time that no response has settled becomes due again.
-      const answered = parts.answered.get(symbol) ?? [];
-      add("as_before", symbol, subtractRanges(window, news));
+      const answered = demand.answered.get(symbol) ?? [];
+      add("others_came", symbol, subtractRanges(window, news));
       add(
         reason,
         symbol,
@@ -268,7 +304,7 @@ function overlaps(a: TimeRange, b: TimeRange): boolean {
 
 /** The first bar of each symbol and of each region, in epoch milliseconds. */
 async function firstBarsOf(
-  { session, lake, table }: Parts,
+  { session, lake, table }: LakeTable,
   symbols: readonly string[],
 ): Promise<[Map<string, number>, Map<Region, number>]> {
   const bars = await parquetRelation(session, lake.filesOf(await lake.snapshot(table)));
@@ -287,7 +323,7 @@ async function firstBarsOf(
 }
 
 /** Symbols that the service once listed and no longer lists. */
-async function endedSymbols({ session, lake }: Parts, symbols: readonly string[]): Promise<Set<string>> {
+async function endedSymbols({ session, lake }: LakeTable, symbols: readonly string[]): Promise<Set<string>> {
   const files = await parquetRelation(session, lake.filesOf(await lake.snapshot(INSTRUMENTS)));
   const rows = await session.json<{ symbol: string }>(
     `SELECT symbol FROM (${files}) WHERE symbol IN (SELECT unnest(from_json($1, '["VARCHAR"]')))
@@ -388,8 +424,14 @@ async function enterAbsences(
   const { calendars, listedAt, now } = facts;
   const isOneOfFew: DemandAbsences["isOneOfFew"] = (...one) => absent.isOneOfFew(...one);
   const { wasEmpty } = absent;
-  const parts = { session, lake, table, period, calendars, listedAt, answered, isOneOfFew, wasEmpty, now };
-  const explained = await run.exclusive(() => explainAbsences(parts, absent.symbols.takeUnseen()));
+  const groups = absent.symbols.takeUnseen();
+  const known = { period, calendars, listedAt, answered, isOneOfFew, wasEmpty, now };
+  const explained =
+    groups.length === 0
+      ? []
+      : await run.exclusive(async () =>
+          explainAbsences(groups, known, await readLakeFacts({ session, lake, table }, groups, known)),
+        );
   for (const { region, window, symbols, reason } of joinWindows(explained)) {
     const finalEnd = run.context.finalEnds[region];
     run.ledger.enterSettled(
@@ -403,7 +445,7 @@ async function enterAbsences(
       const lacked = symbols.filter((symbol) => isOneOfFew(symbol, region, requested));
       recent.addEmpty(lacked, window);
     }
-    if (!INCOMPLETE.has(reason)) run.log.completeness.absent(table.name, reason, symbols, days);
+    if (!isOpen(reason)) run.log.completeness.absent(table.name, reason, symbols, days);
   }
   await run.exclusive(() => run.ledger.land());
 }
@@ -427,7 +469,7 @@ async function noteHoles(run: Run, demand: BarsDemand, { table, facts }: Leftove
     const { start, end } = rangeOf(region, demand, run.context.marketClock.now());
     for (const symbol of symbols) {
       for (const { reason, window } of holes.get(symbol) ?? []) {
-        if (!INCOMPLETE.has(reason)) continue;
+        if (!isOpen(reason)) continue;
         // A day that is now known to be a holiday, or to be before the listing, is no longer requested.
         const since = Math.max(start, window.start, facts.listedAt.get(symbol) ?? start);
         const asked = { start: since, end: Math.min(end, window.end) };

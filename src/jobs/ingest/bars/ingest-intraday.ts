@@ -12,8 +12,7 @@ import { finalEnd } from "../../../market/sessions.js";
 import { regionOf } from "../../../market/symbol.js";
 import { TradingCalendar } from "../../../market/trading-calendar.js";
 import { localDate } from "../../../market/zone.js";
-import type { AbsenceReason } from "../../../plan/absence/absence.js";
-import { symbolsOfOtherPeriod } from "../../../plan/absence/other-period.js";
+import { symbolsOfOtherPeriod } from "../../../plan/absence/judge-response.js";
 import { type CutDay, cutDay, symbolSpans } from "../../../plan/absence/window-beginning.js";
 import { filteredBars } from "../../../plan/filtered-bars.js";
 import { BARS_1M } from "../../../schema/bars.js";
@@ -86,27 +85,35 @@ async function recordReceived(
   const without = new Set(foreign.filter((symbol) => !have.has(symbol)));
   const others = absent.filter((symbol) => !without.has(symbol));
   completeness.absent(BARS_1M.name, "others_came", others, 1);
-  if (without.size > 0) completeness.absent(BARS_1M.name, "no_minutes", [...without], 1);
+  if (without.size > 0) completeness.absent(BARS_1M.name, "unavailable", [...without], 1);
 }
 
 /**
- * Records empty responses. Such a universe is a failure, so that the run is partial. It is explained where the lake has
- * no minute of a member, and nothing ever came in at least three sessions, or no member is of China. In any case the
- * next run requests the universe again.
+ * Whether the service has no minutes of a universe of which nothing came: the lake has no minute of a member, and either
+ * no member is of China, or nothing ever came in at least three sessions.
+ *
+ * @param have the symbols of which the lake has a minute. @param sessions the known trading days of China, ascending.
+ */
+export function hasNoMinutes(
+  { members, times }: Pick<EmptyUniverse, "members" | "times">,
+  have: ReadonlySet<string>,
+  sessions?: readonly TradingDate[],
+): boolean {
+  const chinese = members.filter(isChinese);
+  if ((chinese.length > 0 ? chinese : members).some((symbol) => have.has(symbol))) return false;
+  return chinese.length === 0 || sessionsOf(new TradingCalendar("CN", sessions), times) >= SESSIONS_OF_NONE;
+}
+
+/**
+ * Records empty responses. A universe of which the service may have minutes is a failure, so that the run is partial. In
+ * any case the next run requests the universe again.
  */
 async function recordEmpty(run: Run, empty: readonly EmptyUniverse[], landed: Landed): Promise<void> {
+  if (empty.length === 0) return;
   const { session, lake } = run.context;
-  const known = once(() => readTradingDays(session, lake));
-  const hasNoMinutes = async ({ members, times }: EmptyUniverse): Promise<boolean> => {
-    const chinese = members.filter(isChinese);
-    if (chinese.length > 0 && times.length < SESSIONS_OF_NONE) return false;
-    const expected = chinese.length > 0 ? chinese : members;
-    const have = await landed();
-    if (expected.some((symbol) => have.has(symbol))) return false;
-    return chinese.length === 0 || fewestSessions(chinese, times, await known()) >= SESSIONS_OF_NONE;
-  };
+  const [have, known] = [await landed(), await readTradingDays(session, lake)];
   for (const one of empty) {
-    if (await hasNoMinutes(one)) recordNoMinutes(run, one);
+    if (hasNoMinutes(one, have, known.get("CN"))) recordNoMinutes(run, one);
     else {
       const why = `the service gave nothing for its ${one.members.length} members; it is requested again`;
       failEmpty(run, one.id, why, one.got);
@@ -136,28 +143,15 @@ function failEmpty(run: Run, id: string, why: string, { requestId, entry }: Pend
 /** Records that the service has no minutes of the members of a universe. */
 function recordNoMinutes(run: Run, { members, got: { entry } }: EmptyUniverse): void {
   const { completeness } = run.log;
-  const reason: AbsenceReason = "no_minutes";
   completeness.asked(BARS_1M.name, members, members.length, run.context.marketClock.now());
-  completeness.absent(BARS_1M.name, reason, members, 1);
-  run.ledger.enter({ ...entry, records: entry.records.map((one) => ({ ...one, reason })) });
+  completeness.absent(BARS_1M.name, "unavailable", members, 1);
+  run.ledger.enter({ ...entry, records: entry.records.map((one) => ({ ...one, reason: "unavailable" })) });
 }
 
 /** The symbols of which the lake has a minute. */
 async function symbolsWithMinutes(session: Session, lake: Lake): Promise<ReadonlySet<string>> {
   const byRegion = await symbolsByRegion(session, lake, await lake.snapshot(BARS_1M));
   return new Set([...byRegion.values()].flatMap((symbols) => [...symbols]));
-}
-
-/** The fewest sessions, in any region of some symbols, that responses at some times are about. */
-function fewestSessions(
-  symbols: readonly string[],
-  times: readonly number[],
-  known: Awaited<ReturnType<typeof readTradingDays>>,
-): number {
-  const regions = new Set(symbols.flatMap((symbol) => regionOf(symbol) ?? []));
-  return Math.min(
-    ...[...regions].map((region) => sessionsOf(new TradingCalendar(region, known.get(region)), times)),
-  );
 }
 
 /**

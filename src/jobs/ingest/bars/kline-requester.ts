@@ -2,16 +2,16 @@ import { subtractRanges, type TimeRange } from "../../../core/time.js";
 import { CALENDAR_SYMBOLS, FEWEST_SYMBOLS } from "../../../lake/land/trading-days.js";
 import type { LandedPeriod } from "../../../market/period.js";
 import { byRegion, type Region } from "../../../market/regions.js";
-import { BARS_SET_ASIDE } from "../../../plan/absence/absence.js";
 import { judgeResponse, type ResponseVerdict } from "../../../plan/absence/judge-response.js";
 import {
+  ASSUMED_CAP,
   isExplained,
   nextFollowUps,
   type Page,
   type PossibleGap,
+  type RowCap,
   type Verdict,
 } from "../../../plan/absence/older-bars.js";
-import { ASSUMED_CAP, type RowCap } from "../../../plan/absence/row-cap.js";
 import { filteredBars } from "../../../plan/filtered-bars.js";
 import type { DecodedKlines } from "../../../wire/decode/decode-klines.js";
 import { LIMITS } from "../../../wire/endpoints.js";
@@ -55,7 +55,7 @@ function holesOf(
   for (const { symbol, window } of lost) {
     const key = `${window.start} ${window.end}`;
     const part = setAside.get(key);
-    if (part === undefined) setAside.set(key, { symbols: [symbol], window, reason: BARS_SET_ASIDE });
+    if (part === undefined) setAside.set(key, { symbols: [symbol], window, reason: "set_aside" });
     else part.symbols.push(symbol);
   }
   const unexplained = abandoned.flatMap((gap) =>

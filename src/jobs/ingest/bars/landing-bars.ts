@@ -5,7 +5,6 @@ import { REGIONS, type Region } from "../../../market/regions.js";
 import { dayRange } from "../../../market/sessions.js";
 import { regionOf } from "../../../market/symbol.js";
 import { localDate } from "../../../market/zone.js";
-import { BARS_SET_ASIDE } from "../../../plan/absence/absence.js";
 import type { RejectedSegment } from "../../../plan/bar-partitions.js";
 import type { TableSchema } from "../../../schema/column.js";
 import type { BarSegment, DeliveredBars } from "../../../wire/bar-segment.js";
@@ -234,7 +233,7 @@ function withHoles(entry: LedgerEntry, holes: ReturnType<typeof daysOf>): Ledger
   const nothing = { attempts: 0, rows: 0, rejected: 0, bytes: 0, durationMs: 0 };
   const records = holes.map(({ symbol, window }, index): RequestRecord => {
     const requestId = `${first.requestId}.aside${index + 1}`;
-    const absent = { symbols: [symbol], absent: [symbol], window, reason: BARS_SET_ASIDE };
+    const absent = { symbols: [symbol], absent: [symbol], window, reason: "set_aside" };
     return { ...first, ...nothing, ...absent, empty: undefined, requestId, status: "answered" };
   });
   return { ...entry, records: [...entry.records, ...records] };

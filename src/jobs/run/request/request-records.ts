@@ -3,7 +3,7 @@ import { ServiceError, TransportError, WireError } from "../../../core/errors.js
 import type { Issue } from "../../../core/issue.js";
 import type { TimeRange } from "../../../core/time.js";
 import { isLoss } from "../../../lake/land/rejects.js";
-import type { AbsenceReason } from "../../../plan/absence/absence.js";
+import type { AbsenceReason } from "../../../schema/runs.js";
 import { type RequestRecord, ROWS_SET_ASIDE } from "../../ledger/ledger.js";
 
 /** What a request is for, with the facts that the ledger needs. */

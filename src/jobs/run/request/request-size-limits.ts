@@ -1,6 +1,6 @@
 import { isTooManySymbols, symbolLimitOf } from "../../../client/response-error.js";
 import type { LandedPeriod } from "../../../market/period.js";
-import { RowCap } from "../../../plan/absence/row-cap.js";
+import { RowCap } from "../../../plan/absence/older-bars.js";
 import { LIMITS, type SizedRequests } from "../../../wire/endpoints.js";
 
 /** Limits that a service has shown, in addition to the documented ones. */

@@ -3,14 +3,13 @@ import type { PipelineDefinition } from "../../../../src/jobs/pipeline/definitio
 import type { RunOptions, RunReport } from "../../../../src/jobs/run/run-pipeline.js";
 import { json, type Script, type Seen } from "../../../faults/service/scripted-service.js";
 import { queryLake } from "../../../lake/temporary-lake.js";
-import { type BarTimes, barsAt, minutes, newestBars, weekdays } from "../../minute-market.js";
+import { type BarTimes, barsAt, newestBars, weekdays } from "../../minute-market.js";
 import { scriptedMarket } from "../../scripted-market.js";
 
 const NOW = "2024-02-03T00:00:00Z";
 const DAY = 86_400_000;
 const DAYS = weekdays("2024-01-01", "2024-02-03");
 const DAILY: PipelineDefinition = { name: "daily", kind: "bars", period: "1d", from: "2024-01-01" };
-const MINUTE: PipelineDefinition = { name: "minute", kind: "bars", period: "1m", from: "2024-01-29" };
 const SYMBOLS = ["600519.SH", "000001.SZ"];
 const MARKET = { "600519.SH": DAYS, "000001.SZ": DAYS };
 
@@ -40,18 +39,6 @@ async function marketOf(script: Script) {
 const WHOLE = { "000001.SZ": DAYS.length, "600519.SH": DAYS.length };
 const askedFor = ({ query }: Seen): string | null => query.get("symbols");
 
-test("a service that has nothing for a whole run: the run is not complete, and the next one asks again", async () => {
-  const { service, daily, counts } = await marketOf(EMPTY);
-  const first = await daily();
-  expect(first.status).toBe("partial");
-  const [table] = first.completeness;
-  expect(table?.unexplained.map(({ symbol }) => symbol)).toEqual(["000001.SZ", "600519.SH"]);
-  service.script = right(MARKET);
-  expect(await daily()).toMatchObject({ status: "complete", requests: { sent: 1 } });
-  expect(await counts()).toEqual(WHOLE);
-  expect((await daily()).requests.sent).toBe(0);
-});
-
 test("what remains unexplained is requested after growing waits, makes the runs incomplete, and repair requests it at once", async () => {
   const { service, clock, daily, counts } = await marketOf(EMPTY);
   const to = { to: "2024-02-03" };
@@ -80,27 +67,6 @@ test("what remains unexplained is requested after growing waits, makes the runs 
   expect(await counts()).toEqual(WHOLE);
 });
 
-test.each([
-  ["a symbol that nobody asked for", "600000.SH"],
-  ["a key that is no symbol", "000001"],
-])(
-  "a response in which %s takes the place of one that was asked for settles nothing for it",
-  async (_, stranger) => {
-    const wrong: Script = (seen, response) => {
-      const data = newestBars(seen, { "600519.SH": DAYS });
-      json(response, 200, { data: { ...data, [stranger]: barsAt(DAYS) } });
-    };
-    const { service, daily, counts } = await marketOf(wrong);
-    const first = await daily();
-    expect(first.status).toBe("partial");
-    expect(service.seen.map(askedFor)).toEqual(["000001.SZ,600519.SH", "000001.SZ"]);
-    expect(first.completeness[0]?.unexplained.map(({ symbol }) => symbol)).toEqual(["000001.SZ"]);
-    service.script = right(MARKET);
-    expect((await daily()).status).toBe("complete");
-    expect(await counts()).toEqual(WHOLE);
-  },
-);
-
 test("a symbol that is absent where others come is believed for 30 days, and explained in the report", async () => {
   const { service, clock, daily } = await marketOf(right({ "600519.SH": DAYS }));
   const report = await daily();
@@ -122,46 +88,6 @@ test("a symbol that is absent where others come is believed for 30 days, and exp
   // Requested alone it is absent as before, which counts as explained, too.
   expect(await daily(to)).toMatchObject({ status: "complete", requests: { sent: 2 } });
   expect(service.seen.slice(1).map(askedFor)).toEqual(["000001.SZ", "000001.SZ"]);
-});
-
-test("a day on which nothing comes of many symbols is taken for a holiday, and requested again after a day", async () => {
-  const many = Array.from({ length: 12 }, (_, n) => `${600_000 + n}.SH`);
-  const market = Object.fromEntries(many.map((symbol) => [symbol, DAYS.slice(0, -1)]));
-  const { clock, run } = await scriptedMarket(right(market), "2024-02-02T00:00:00Z");
-  await run(DAILY, { symbols: many });
-  clock.advance(DAY);
-  const holiday = await run(DAILY, { symbols: many });
-  expect(holiday).toMatchObject({ status: "complete", requests: { sent: 2 } });
-  expect(holiday.completeness[0]?.absent).toEqual([{ reason: "no_session", symbols: 12, sessions: 12 }]);
-  expect((await run(DAILY, { symbols: many })).requests.sent).toBe(0);
-  clock.advance(DAY);
-  expect((await run(DAILY, { symbols: many })).requests.sent).toBe(2);
-});
-
-test("what lies before the first bar of many symbols is no holiday", async () => {
-  const many = Array.from({ length: 12 }, (_, n) => `${600_000 + n}.SH`);
-  const { run } = await scriptedMarket(right(Object.fromEntries(many.map((symbol) => [symbol, DAYS]))), NOW);
-  const report = await run({ ...DAILY, from: "2023-10-02" }, { symbols: many });
-  expect(report.status).toBe("complete");
-  expect(report.completeness[0]?.absent).toEqual([{ reason: "not_yet", symbols: 12, sessions: 12 * 65 }]);
-});
-
-test("minutes of a region that has daily bars alone are explained, at one request for all windows", async () => {
-  const market = { "600519.SH": minutes(DAYS.slice(-5)) };
-  const { run } = await scriptedMarket(right(market), NOW);
-  const report = await run(MINUTE, { symbols: ["600519.SH", "AAPL.US", "MSFT.US"] });
-  expect(report.status).toBe("complete");
-  expect(report.requests.sent).toBe(3);
-  expect(report.completeness[0]?.absent).toEqual([{ reason: "no_minutes", symbols: 2, sessions: 10 }]);
-});
-
-test("windows before a symbol's first bar are explained once later ones came", async () => {
-  const listed = minutes(DAYS.slice(-3));
-  const { run } = await scriptedMarket(right({ "600519.SH": listed }), NOW);
-  const known = { rowCap: { "1m": 300 } } as const;
-  const report = await run(MINUTE, { symbols: ["600519.SH"] }, undefined, known);
-  expect(report).toMatchObject({ status: "complete", rows: listed.length });
-  expect(report.completeness[0]?.absent).toEqual([{ reason: "not_yet", symbols: 1, sessions: 2 }]);
 });
 
 test("a symbol that is asked for a second time, and then comes cut, is paged back in the same run", async () => {
@@ -191,7 +117,7 @@ test("of an unexplained window only the time remains open that no earlier respon
     { symbol: "000001.SZ", start: of("2024-01-01"), end: of("2024-01-10") },
     { symbol: "000001.SZ", start: of("2024-01-20") },
   ]);
-  expect(second.completeness[0]?.absent).toEqual([{ reason: "as_before", symbols: 1, sessions: 8 }]);
+  expect(second.completeness[0]?.absent).toEqual([{ reason: "others_came", symbols: 1, sessions: 8 }]);
   clock.advance(1000);
   const before = service.seen.length;
   await run(DAILY, { symbols: ["000001.SZ"] }, undefined, { rowCap: { "1d": 8 } });

@@ -1,8 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/core/time.js";
+import { hasNoMinutes } from "../../../../src/jobs/ingest/bars/ingest-intraday.js";
 import type { PipelineDefinition } from "../../../../src/jobs/pipeline/definition.js";
 import type { Lake } from "../../../../src/lake/lake.js";
 import { landTradingDays } from "../../../../src/lake/land/trading-days.js";
+import { localDate } from "../../../../src/market/zone.js";
 import { BARS_1D, BARS_1M } from "../../../../src/schema/bars.js";
 import { json } from "../../../faults/service/scripted-service.js";
 import { land, openSession } from "../../../lake/temporary-lake.js";
@@ -52,7 +54,7 @@ test("an empty response about a universe that has members: the run is partial, a
 });
 
 const PARTIAL = { status: "partial", failures: [{ reason: expect.stringContaining("gave nothing") }] };
-const ABSENT = (symbols: number) => ({ reason: "no_minutes", symbols });
+const ABSENT = (symbols: number) => ({ reason: "unavailable", symbols });
 
 const NO_MINUTES = {
   status: "complete",
@@ -62,7 +64,7 @@ const NO_MINUTES = {
     {
       dataset: "bars_1m",
       asked: { symbols: 2 },
-      absent: [{ reason: "no_minutes", symbols: 2, sessions: 2 }],
+      absent: [{ reason: "unavailable", symbols: 2, sessions: 2 }],
     },
   ],
 };
@@ -91,7 +93,7 @@ describe("a universe of which nothing came in three sessions", () => {
     clock.advance(2 * DAY_MS);
     expect(await run(INTRADAY)).toMatchObject(PARTIAL);
     clock.advance(DAY_MS);
-    for (let day = 1; day <= 3; day++) {
+    for (let day = 1; day <= 2; day++) {
       expect(await run(INTRADAY)).toMatchObject(NO_MINUTES);
       // Bars may come later on the same day.
       expect(await run(INTRADAY)).toMatchObject(NO_MINUTES);
@@ -102,38 +104,6 @@ describe("a universe of which nothing came in three sessions", () => {
     clock.advance(DAY_MS);
     data = {};
     expect(await run(INTRADAY)).toMatchObject(PARTIAL);
-  });
-
-  test("is judged by the sessions and minutes of its Chinese members", async () => {
-    const market = await knownUniverse([...FUNDS, "AAPL.US"], () => ({}));
-    const { run, clock, lake } = market;
-    await landSessions(market, "2024-01-08", "2024-01-17");
-    await land(await openSession(), lake, BARS_1M, [{ symbol: "AAPL.US", at: "2024-01-04T15:00:00Z" }]);
-    for (const days of [1, 2, 1]) {
-      expect(await run(INTRADAY)).toMatchObject(PARTIAL);
-      clock.advance(days * DAY_MS);
-    }
-    expect(await run(INTRADAY)).toMatchObject({
-      ...NO_MINUTES,
-      completeness: [{ asked: { symbols: 3 }, absent: [ABSENT(3)] }],
-    });
-  });
-
-  test("is partial each time while the lake has a minute of a member, and what comes later lands", async () => {
-    let data: Readonly<Record<string, Bars>> = {};
-    const market = await knownUniverse(FUNDS, () => data);
-    const { run, clock, lake } = market;
-    await landSessions(market, "2024-01-08", "2024-01-20");
-    await land(await openSession(), lake, BARS_1M, [
-      { symbol: "510300.SH", at: Date.parse("2024-01-04T10:00:00+08:00") },
-    ]);
-    for (const days of [3, 1, 1]) {
-      expect(await run(INTRADAY)).toMatchObject(PARTIAL);
-      clock.advance(days * DAY_MS);
-    }
-    expect(await run(INTRADAY)).toMatchObject(PARTIAL);
-    data = { "510050.SH": DAY, "510300.SH": DAY };
-    expect(await run(INTRADAY)).toMatchObject({ status: "complete", requests: { sent: 1 }, rows: 480 });
   });
 
   test("is partial each time while another universe of the same run brings minutes of a member", async () => {
@@ -149,30 +119,40 @@ describe("a universe of which nothing came in three sessions", () => {
     const both = { ...INTRADAY, universes: ["KNOWN", "OTHER"] };
     expect(await run(both)).toMatchObject({ ...PARTIAL, rows: 240 });
   });
+});
 
-  test("holidays are no sessions, also where the lake does not know them yet", async () => {
-    const market = await knownUniverse(FUNDS, () => ({}));
-    const { run, clock } = market;
-    await landSessions(market, "2024-01-08", "2024-01-13");
-    // Friday, and then eight weekdays of which the lake knows nothing.
-    for (const days of [3, 1, 1, 1, 7]) {
-      expect(await run(INTRADAY)).toMatchObject(PARTIAL);
-      clock.advance(days * DAY_MS);
-    }
-    await landSessions(market, "2024-01-25", "2024-01-27");
-    expect(await run(INTRADAY)).toMatchObject(PARTIAL);
-    clock.advance(DAY_MS);
-    expect(await run(INTRADAY)).toMatchObject(NO_MINUTES);
-  });
+const KNOWN = weekdays("2024-01-08", "2024-01-17");
+const AFTER_HOLIDAY = [...weekdays("2024-01-08", "2024-01-13"), ...weekdays("2024-01-25", "2024-01-27")];
+const CHINESE = ["510050.SH", "510300.SH"];
+
+test.each<
+  [what: string, days: number[], members: string[], have: string[], sessions: number[], expected: boolean]
+>([
+  ["two sessions, and a Saturday", [12, 13, 15], CHINESE, [], KNOWN, false],
+  ["three sessions", [12, 13, 15, 16], CHINESE, [], KNOWN, true],
+  ["three sessions, and a minute of a member", [12, 15, 16, 17], CHINESE, ["510300.SH"], KNOWN, false],
+  [
+    "three, and a minute of a member elsewhere",
+    [12, 15, 16],
+    [...CHINESE, "AAPL.US"],
+    ["AAPL.US"],
+    KNOWN,
+    true,
+  ],
+  ["weekdays that may be a holiday", [12, 15, 16, 17, 18], CHINESE, [], AFTER_HOLIDAY.slice(0, 5), false],
+  ["a holiday, and the session after it", [12, 15, 16, 17, 18, 25], CHINESE, [], AFTER_HOLIDAY, false],
+  ["a holiday, and two sessions after it", [12, 15, 16, 17, 18, 25, 26], CHINESE, [], AFTER_HOLIDAY, true],
+  ["once, of no member of China", [12], ["00700.HK", "AAPL.US"], [], KNOWN, true],
+  ["once, of none, and a minute of one", [12], ["00700.HK", "AAPL.US"], ["AAPL.US"], KNOWN, false],
+])("nothing of a universe in %s", (_, days, members, have, sessions, expected) => {
+  const times = days.map((day) => Date.parse(`2024-01-${day}T12:00:00Z`));
+  const dates = sessions.map((at) => localDate(at, "Asia/Shanghai"));
+  expect(hasNoMinutes({ members, times }, new Set(have), dates)).toBe(expected);
 });
 
 test("members of regions of which services may have no minutes are in the report, too", async () => {
   const none = await knownUniverse(["00700.HK", "AAPL.US"], () => ({}));
   expect(await none.run(INTRADAY)).toMatchObject({ ...NO_MINUTES, completeness: [{ absent: [ABSENT(2)] }] });
-  expect(await none.run(INTRADAY)).toMatchObject(NO_MINUTES);
-  const once = await knownUniverse(["00700.HK", "AAPL.US"], () => ({}));
-  await land(await openSession(), once.lake, BARS_1M, [{ symbol: "AAPL.US", at: "2024-01-04T15:00:00Z" }]);
-  expect(await once.run(INTRADAY)).toMatchObject(PARTIAL);
   const some = await knownUniverse(["600519.SH", "AAPL.US"], () => ({ "600519.SH": DAY }));
   expect(await some.run(INTRADAY)).toMatchObject({
     status: "complete",

@@ -2,14 +2,13 @@ import { expect, test } from "vitest";
 import { DAY_MS, MINUTE_MS } from "../../../../src/core/time.js";
 import type { PipelineDefinition } from "../../../../src/jobs/pipeline/definition.js";
 import { SESSION_HOURS } from "../../../../src/market/sessions.js";
-import { symbolsOfOtherPeriod } from "../../../../src/plan/absence/other-period.js";
+import { symbolsOfOtherPeriod } from "../../../../src/plan/absence/judge-response.js";
 import { json, type Script } from "../../../faults/service/scripted-service.js";
 import { queryLake } from "../../../lake/temporary-lake.js";
 import { type BarTimes, minutes, newestBars, weekdays } from "../../minute-market.js";
 import { scriptedMarket } from "../../scripted-market.js";
 
 const NOW = "2024-12-14T00:00:00Z";
-const DAILY: PipelineDefinition = { name: "daily", kind: "bars", period: "1d", from: "2019-01-01" };
 const MINUTE: PipelineDefinition = { name: "minute", kind: "bars", period: "1m", from: "2024-12-02" };
 const DAYS = weekdays("2024-12-02", "2024-12-14");
 /** Sessions of years, in some of which Monday is the only one of its week. */
@@ -47,8 +46,6 @@ function lastSessions(days: readonly number[], unitOf: (day: number) => string |
 const weeks = lastSessions(YEARS, (day) => Math.floor((day / DAY_MS + 8 / 24 + 3) / 7));
 const months = lastSessions(YEARS, (day) => dateOf(day).slice(0, 7));
 
-const countOf = (table: string) => `SELECT count(*)::INT AS bars FROM ${table}`;
-
 /** The symbols of another period in a response with the same times for each symbol. */
 function found(times: readonly number[], period: "1d" | "1m", symbols = SYMBOLS): string[] {
   const all = symbols.flatMap(() => times);
@@ -64,54 +61,32 @@ function found(times: readonly number[], period: "1d" | "1m", symbols = SYMBOLS)
 test.each([
   ["5 minutes", "1m", barsOf(5)],
   ["60 minutes", "1m", barsOf(60)],
+  ["60 minutes of one day", "1m", barsOf(60, DAYS.slice(0, 1))],
   ["days as minutes", "1m", DAYS],
+  ["weeks", "1d", weeks],
   ["months", "1d", months],
   ["minutes as days", "1d", minutes(YEARS.slice(-30)).slice(-3601)],
 ] as const)("bars of another period are recognised: %s", (_, period, times) => {
   expect(found(times, period)).toEqual(SYMBOLS);
 });
 
-test.each([
-  ["15 minutes", MINUTE, barsOf(15), minutes(DAYS)],
-  ["weeks", DAILY, weeks, YEARS],
-] as const)(
-  "bars of another period, %s, never land, and the next run lands those that were requested",
-  async (_, pipeline, wrong, right) => {
-    const { run, service, clock, lake } = await scriptedMarket(giving(marketOf(wrong)), NOW);
-    const table = pipeline === DAILY ? "bars_1d" : "bars_1m";
-    const first = await run(pipeline, { symbols: SYMBOLS });
-    expect(first).toMatchObject({ status: "partial", rows: 0, requests: { sent: 2 } });
-    expect(first.completeness[0]?.setAside.map(({ symbol, bars }) => [symbol, bars])).toEqual(
-      SYMBOLS.map((symbol) => [symbol, wrong.length]),
-    );
-    expect(await queryLake(lake, countOf(table))).toEqual([{ bars: 0 }]);
-    service.script = giving(marketOf(right));
-    clock.advance(1000);
-    expect(await run(pipeline, { symbols: SYMBOLS })).toMatchObject({
-      status: "complete",
-      requests: { sent: 1 },
-    });
-    expect(await queryLake(lake, countOf(table))).toEqual([{ bars: right.length * SYMBOLS.length }]);
-  },
-);
-
-test("one night of another period after many good ones: the run is partial, although each symbol has few bars", async () => {
-  const week = DAYS.slice(0, 5);
-  const { run, service, clock, lake } = await scriptedMarket(
-    giving(marketOf(minutes(week))),
-    "2024-12-06T11:00:00Z",
+test("bars of another period never land, and the next run lands those that were requested", async () => {
+  const wrong = barsOf(15);
+  const { run, service, clock, lake } = await scriptedMarket(giving(marketOf(wrong)), NOW);
+  const first = await run(MINUTE, { symbols: SYMBOLS });
+  expect(first).toMatchObject({ status: "partial", rows: 0, requests: { sent: 2 } });
+  expect(first.completeness[0]?.setAside.map(({ symbol, bars }) => [symbol, bars])).toEqual(
+    SYMBOLS.map((symbol) => [symbol, wrong.length]),
   );
-  expect(await run(MINUTE, { symbols: SYMBOLS })).toMatchObject({ status: "complete" });
-  clock.advance(3 * DAY_MS);
-  service.script = giving(marketOf(barsOf(60)));
-  const night = await run(MINUTE, { symbols: SYMBOLS });
-  expect(night).toMatchObject({ status: "partial", rows: 0 });
-  expect(night.completeness[0]?.setAside).toHaveLength(SYMBOLS.length);
-  expect(await queryLake(lake, countOf("bars_1m"))).toEqual([{ bars: 5 * 240 * SYMBOLS.length }]);
+  const bars = () => queryLake(lake, "SELECT count(*)::INT AS bars FROM bars_1m");
+  expect(await bars()).toEqual([{ bars: 0 }]);
   service.script = giving(marketOf(minutes(DAYS)));
   clock.advance(1000);
-  expect(await run(MINUTE, { symbols: SYMBOLS })).toMatchObject({ status: "complete" });
-  expect(await queryLake(lake, countOf("bars_1m"))).toEqual([{ bars: 6 * 240 * SYMBOLS.length }]);
+  expect(await run(MINUTE, { symbols: SYMBOLS })).toMatchObject({
+    status: "complete",
+    requests: { sent: 1 },
+  });
+  expect(await bars()).toEqual([{ bars: DAYS.length * 240 * SYMBOLS.length }]);
 });
 
 /** Times of which each is one of some distances after the last, in turn. */

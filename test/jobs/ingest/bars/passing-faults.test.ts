@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { PipelineDefinition } from "../../../../src/jobs/pipeline/definition.js";
 import { json, type Script, type Seen } from "../../../faults/service/scripted-service.js";
 import { queryLake } from "../../../lake/temporary-lake.js";
-import { minutes, newestBars, weekdays } from "../../minute-market.js";
+import { newestBars, weekdays } from "../../minute-market.js";
 import { filledMarket, scriptedMarket } from "../../scripted-market.js";
 
 const DAY = 86_400_000;
@@ -57,17 +57,6 @@ test("a night in which only empty maps come is no holiday where days are asked f
   expect(await count()).toBe(12 * DAYS.length);
 });
 
-test("after two weeks without a run, empty maps are no holiday and no suspension of many symbols", async () => {
-  const { service, clock, run, count } = await marketWith(SYMBOLS, "2024-01-20T00:00:00Z");
-  clock.advance(14 * DAY);
-  service.script = EMPTY;
-  expect(await run(DAILY, { symbols: SYMBOLS })).toMatchObject({ status: "partial" });
-  clock.advance(1000);
-  service.script = without();
-  expect(await run(DAILY, { symbols: SYMBOLS })).toMatchObject({ status: "complete" });
-  expect(await count()).toBe(12 * DAYS.length);
-});
-
 test("a day is no holiday for some symbols if others have bars that landed in the same run", async () => {
   const symbols = Array.from({ length: 24 }, (_, n) => `${600_000 + n}.SH`);
   const late = symbols.slice(12);
@@ -84,30 +73,8 @@ test("a day is no holiday for some symbols if others have bars that landed in th
   expect(await count()).toBe(24 * DAYS.length);
 });
 
-test("a few symbols that traded before are taken for suspended, also on a session", async () => {
-  const { service, clock, run } = await marketWith(SYMBOLS);
-  clock.advance(DAY);
-  service.script = without();
-  await run(DAILY, { symbols: SYMBOLS.slice(0, 3) });
-  service.script = EMPTY;
-  const report = await run(DAILY, { symbols: SYMBOLS.slice(3) });
-  expect(report).toMatchObject({ status: "complete", requests: { sent: 2 } });
-  expect(report.completeness[0]?.absent).toEqual([{ reason: "suspended", symbols: 9, sessions: 9 }]);
-});
-
 const HUNDRED = Array.from({ length: 100 }, (_, n) => `${600_000 + n}.SH`);
 const FORTY = HUNDRED.slice(30, 70);
-
-test("what a response lacks of symbols that traded up to the day before is asked for once more, in one request", async () => {
-  const { service, clock, run, count } = await marketWith(HUNDRED);
-  clock.advance(DAY);
-  const before = service.seen.length;
-  service.script = (...response) =>
-    without((symbol) => service.seen.length === before + 1 && FORTY.includes(symbol))(...response);
-  expect(await run(DAILY, { symbols: HUNDRED })).toMatchObject({ status: "complete", requests: { sent: 2 } });
-  expect(symbolsOf(service.seen.at(-1) as Seen)).toEqual(FORTY);
-  expect(await count()).toBe(100 * DAYS.length);
-});
 
 test("many symbols that a response with others lacks twice are unexplained", async () => {
   const { service, clock, run, count } = await marketWith(HUNDRED);
@@ -122,30 +89,6 @@ test("many symbols that a response with others lacks twice are unexplained", asy
   service.script = without();
   expect(await run(DAILY, night)).toMatchObject({ status: "complete", requests: { sent: 1 } });
   expect(await count()).toBe(100 * DAYS.length);
-});
-
-test("one symbol that is absent for the first time costs one more request, and is taken for suspended", async () => {
-  const { service, clock, run } = await marketWith(SYMBOLS);
-  clock.advance(DAY);
-  const gone = SYMBOLS[4] as string;
-  service.script = without((symbol) => symbol === gone);
-  const report = await run(DAILY, { symbols: SYMBOLS });
-  expect(report).toMatchObject({ status: "complete", requests: { sent: 2 } });
-  expect(report.completeness[0]?.absent).toEqual([{ reason: "suspended", symbols: 1, sessions: 1 }]);
-  expect(symbolsOf(service.seen.at(-1) as Seen)).toEqual([gone]);
-  expect((await run(DAILY, { symbols: SYMBOLS })).requests.sent).toBe(0);
-});
-
-test("a few absent symbols of each response are taken for suspended, however many responses there are", async () => {
-  const symbols = HUNDRED.slice(0, 40);
-  const { service, clock, run } = await marketWith(symbols);
-  clock.advance(DAY);
-  service.script = without(
-    (symbol) => symbol.endsWith("0.SH") || symbol.endsWith("1.SH") || symbol.endsWith("2.SH"),
-  );
-  const report = await run(DAILY, { symbols }, undefined, { symbolsPerRequest: { klines: 20 } });
-  expect(report).toMatchObject({ status: "complete", requests: { sent: 3 } });
-  expect(report.completeness[0]?.absent).toEqual([{ reason: "suspended", symbols: 12, sessions: 12 }]);
 });
 
 test("the absence of a symbol that did not trade on the days before is believed, at no request", async () => {
@@ -199,33 +142,6 @@ test("many symbols that the first response after a holiday lacks are asked for o
   service.script = without(() => false, days);
   expect(await run(DAILY, { symbols: HUNDRED })).toMatchObject({ status: "complete" });
   expect(await count()).toBe(100 * days.length);
-});
-
-test("a night without the minutes of many symbols, which came before, is neither a holiday nor a suspension", async () => {
-  const [session] = DAYS.slice(-1) as [number];
-  const respond =
-    (days: readonly number[], hasMinutes: boolean): Script =>
-    (seen, response) => {
-      const times = seen.query.get("period") === "1d" ? days : hasMinutes ? minutes(days) : [];
-      const market = Object.fromEntries(symbolsOf(seen).map((symbol) => [symbol, times]));
-      json(response, 200, { data: newestBars(seen, market) });
-    };
-  const before = DAYS.slice(-8, -1);
-  const { service, clock, run } = await scriptedMarket(respond(before, true), BEFORE_LAST);
-  const from = "2024-01-24";
-  const minute: PipelineDefinition = { name: "minute", kind: "bars", period: "1m", from };
-  const daily: PipelineDefinition = { ...DAILY, from };
-  await run(daily, { symbols: SYMBOLS });
-  await run(minute, { symbols: SYMBOLS });
-  clock.advance(DAY);
-  service.script = respond([...before, session], false);
-  await run(daily, { symbols: SYMBOLS });
-  const faulty = await run(minute, { symbols: SYMBOLS });
-  expect(faulty.status).toBe("partial");
-  expect(faulty.completeness[0]?.unexplained).toHaveLength(SYMBOLS.length);
-  clock.advance(1000);
-  service.script = respond([...before, session], true);
-  expect(await run(minute, { symbols: SYMBOLS })).toMatchObject({ status: "complete" });
 });
 
 test("listed symbols of which the service never has a bar do not make each night partial, and are still requested", async () => {

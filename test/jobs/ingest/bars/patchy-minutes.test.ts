@@ -82,7 +82,7 @@ test("of patchy minutes each empty time is asked for once more, in one request, 
   expect(first.completeness[0]?.unexplained).toEqual(barren.map((symbol) => ({ symbol, start, end })));
   const second = await minute(0, CAP);
   expect(second).toMatchObject({ status: "complete", requests: { sent: 1 } });
-  expect(second.completeness[0]?.absent).toEqual([{ reason: "no_bars", symbols: 4, sessions: 4 * 29 }]);
+  expect(second.completeness[0]?.absent).toEqual([{ reason: "unavailable", symbols: 4, sessions: 4 * 29 }]);
   expect(await minute(0, CAP)).toMatchObject({ status: "complete", requests: { sent: 0 } });
   const nights: number[] = [];
   for (let night = 0; night < 7; night++) {

@@ -1,8 +1,13 @@
 import { expect, test } from "vitest";
+import { expectationOf } from "../../../../src/jobs/ingest/bars/kline-requester.js";
 import type { PipelineDefinition } from "../../../../src/jobs/pipeline/definition.js";
 import type { RunReport } from "../../../../src/jobs/run/run-pipeline.js";
-import { json, type Script, type Seen } from "../../../faults/service/scripted-service.js";
-import { type BarTimes, newestBars, weekdays } from "../../minute-market.js";
+import { TradingCalendar } from "../../../../src/market/trading-calendar.js";
+import { judgeResponse } from "../../../../src/plan/absence/judge-response.js";
+import { RowCap } from "../../../../src/plan/absence/older-bars.js";
+import { decodeKlines } from "../../../../src/wire/decode/decode-klines.js";
+import { json, type Script } from "../../../faults/service/scripted-service.js";
+import { type BarTimes, barsAt, newestBars, weekdays } from "../../minute-market.js";
 import { type Bars, scriptedMarket } from "../../scripted-market.js";
 
 const NOW = "2024-12-14T00:00:00Z";
@@ -30,7 +35,7 @@ async function marketOf(script: Script) {
   return { ...parts, daily };
 }
 
-const WINDOW = { start: DAYS[0], end: Date.parse("2024-12-14T00:00:00+08:00") };
+const WINDOW = { start: DAYS[0] as number, end: Date.parse("2024-12-14T00:00:00+08:00") };
 
 test("arrays of unequal lengths: the run is partial, and says which symbol, which window and how many bars", async () => {
   const { service, daily } = await marketOf(spoiling((bars) => bars.close?.pop()));
@@ -65,69 +70,59 @@ test("a bar that breaks a rule: its day is requested again, and until it is good
   expect(await daily()).toMatchObject({ status: "complete", rows: 1 });
 });
 
-test("a bar with a null: its day is requested again, and the run after that is complete", async () => {
-  const broken = spoiling((bars) => Object.assign(bars.close ?? [], { 7: null }));
-  const { service, daily } = await marketOf(broken);
-  const first = await daily();
-  expect(first.status).toBe("partial");
-  const day = { start: DAYS[7] as number, end: (DAYS[7] as number) + 86_400_000 };
-  expect(first.completeness[0]?.setAside).toEqual([{ symbol: "600519.SH", window: day, bars: 1 }]);
-  service.script = spoiling(() => {});
-  expect(await daily()).toMatchObject({ status: "complete", rows: 1, landed: [{ inserted: 1 }, {}] });
-  const { query } = service.seen.at(-1) as Seen;
-  expect([query.get("start_time"), query.get("end_time")]).toEqual([`${day.start}`, `${day.end - 1}`]);
-});
+/** The windows of which a response lacks bars of symbols, with their numbers. */
+async function lostOf(symbols: readonly string[], spoil: (bars: Bars) => void) {
+  const data = Object.fromEntries(symbols.map((symbol) => [symbol, barsAt(DAYS)]));
+  for (const bars of Object.values(data)) spoil(bars);
+  const page = { region: "CN", symbols, window: WINDOW } as const;
+  const response = await decodeKlines([Buffer.from(JSON.stringify({ data }))], expectationOf(page));
+  const known = { closed: [], listedAt: new Map(), covered: new Map(), cap: new RowCap() };
+  const facts = {
+    period: "1d",
+    calendar: new TradingCalendar("CN"),
+    now: Date.parse(NOW),
+    source: "1",
+  } as const;
+  return judgeResponse(page, response, { ...known, ...facts }).lost;
+}
 
-test.each([
-  ["a time that is null", (bars: Bars) => Object.assign(bars.timestamp ?? [], { 7: null })],
+const dayOf = (day: number) => ({ start: DAYS[day] as number, end: (DAYS[day] as number) + 86_400_000 });
+const set = (column: string, value: unknown) => (bars: Bars) =>
+  void Object.assign(bars[column] ?? [], { 7: value });
+
+test.each<[string, (bars: Bars) => void, unknown]>([
+  ["a null, its day", set("close", null), [{ symbol: "600519.SH", window: dayOf(7), bars: 1 }]],
+  // It may be of any day.
   [
-    "a time of another unit",
-    (bars: Bars) => Object.assign(bars.timestamp ?? [], { 7: (DAYS[7] as number) * 1000 }),
+    "a time that is null, all days",
+    set("timestamp", null),
+    [{ symbol: "600519.SH", window: WINDOW, bars: 1 }],
   ],
-])("a bar with %s: the whole window of the symbol is requested again", async (_, spoil) => {
-  const { service, daily } = await marketOf(spoiling(spoil));
-  const first = await daily();
-  expect(first.completeness[0]?.setAside).toEqual([{ symbol: "600519.SH", window: WINDOW, bars: 1 }]);
-  service.script = spoiling(() => {});
-  expect(await daily()).toMatchObject({ status: "complete", rows: 232, landed: [{ inserted: 1 }, {}] });
+  [
+    "a time of another unit, all days",
+    set("timestamp", (DAYS[7] as number) * 1000),
+    [{ symbol: "600519.SH", window: WINDOW, bars: 1 }],
+  ],
+  [
+    "unequal lengths, all days",
+    (bars) => bars.close?.pop(),
+    [{ symbol: "600519.SH", window: WINDOW, bars: 232 }],
+  ],
+  [
+    "a bar twice, nothing",
+    (bars) => Object.values(bars).map((values) => values.push(values.at(-1) as number)),
+    [],
+  ],
+])("a response lacks, by %s", async (_, spoil, lost) => {
+  expect(await lostOf(["600519.SH"], spoil)).toEqual(lost);
 });
 
-test("a repeated bar is no loss", async () => {
-  const repeats = spoiling((bars) => {
-    for (const values of Object.values(bars)) values.push(values.at(-1) as number);
-  });
-  const { daily } = await marketOf(repeats);
-  expect(await daily()).toMatchObject({ status: "complete", rows: 2 * 232 });
-});
-
-test("statements that are set aside make the run partial", async () => {
-  const records = [{ period_end: "2023-09-30", announce_date: null, total_assets: 1 }, { period_end: 5 }];
-  const { run } = await scriptedMarket((seen, response) => {
-    json(response, 200, { data: seen.path.endsWith("balance-sheet") ? { "600519.SH": records } : {} });
-  }, NOW);
-  const sheets: PipelineDefinition = { name: "sheets", kind: "statements", tables: ["balance_sheet"] };
-  const report = await run(sheets, { symbols: ["600519.SH"] });
-  expect(report.status).toBe("partial");
-});
-
-test("more bad bars in one response than are stored in full: each symbol that lacks bars is requested again", async () => {
+test("more bad bars in one response than are stored in full: each symbol lacks all of its own", async () => {
   const symbols = Array.from({ length: 8 }, (_, n) => `${600_000 + n}.SH`);
-  const market = Object.fromEntries(symbols.map((symbol) => [symbol, DAYS]));
-  const { service, clock, run } = await scriptedMarket((seen, response) => {
-    const data = newestBars(seen, market);
-    for (const { close } of Object.values(data)) close?.fill(null as never, 10, 210);
-    json(response, 200, { data });
-  }, NOW);
-  const first = await run(DAILY, { symbols, to: "2024-12-14" });
-  expect(first.status).toBe("partial");
-  expect(first.completeness[0]?.setAside).toEqual(
-    symbols.map((symbol) => ({ symbol, window: { start: DAYS[10], end: DAYS[210] }, bars: 200 })),
+  const window = { start: DAYS[10], end: DAYS[210] };
+  expect(await lostOf(symbols, ({ close }) => close?.fill(null as never, 10, 210))).toEqual(
+    symbols.map((symbol) => ({ symbol, window, bars: 200 })),
   );
-  service.script = (seen, response) => json(response, 200, { data: newestBars(seen, market) });
-  clock.advance(1000);
-  const healed = await run(DAILY, { symbols, to: "2024-12-14" });
-  expect(healed).toMatchObject({ status: "complete", rows: 8 * 200, requests: { sent: 1 } });
-  expect(healed.landed[0]).toMatchObject({ inserted: 8 * 200 });
 });
 
 test("a key that has no UTF-8 is reported, what was requested lands, and the next run has nothing left to do", async () => {
