@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { afterAll, afterEach, TestRunner } from "vitest";
+import { compareBytes } from "./equal-bytes.js";
 import { clearNotes, notesOfHooks, notesOfTest } from "./failure-notes.js";
 import { processorTime } from "./processor-time.js";
-import { useQuickEquality } from "./quick-equality.js";
 import { reuseDatabases } from "./reused-databases.js";
 import { SEED } from "./seed.js";
 
@@ -16,8 +16,8 @@ declare module "vitest" {
 }
 
 fc.configureGlobal({ seed: SEED });
+compareBytes();
 if (process.env.TEST_FRESH !== "1") reuseDatabases();
-useQuickEquality();
 
 const before = processorTime();
 const { file } = TestRunner.getCurrentSuite();

@@ -6,7 +6,7 @@ import { openReader } from "../../src/lake/open-reader.js";
 import type { Region } from "../../src/market/regions.js";
 import { dayRange } from "../../src/market/sessions.js";
 import { regionOf } from "../../src/market/symbol.js";
-import { BARS_1D, BARS_1M } from "../../src/schema/bars.js";
+import { BARS_1D } from "../../src/schema/bars.js";
 import { once } from "../once.js";
 import { type Klines, referenceKlines } from "../serve/reference-klines.js";
 import { type LandedBar, landRows, newLake } from "../serve/served-lake.js";
@@ -168,13 +168,9 @@ describe("a handful of bars", () => {
     ...more,
   });
 
-  async function withBars<T>(
-    table: typeof BARS_1D,
-    bars: LandedBar[],
-    use: (reader: Session) => Promise<T>,
-  ): Promise<T> {
+  async function withBars<T>(bars: LandedBar[], use: (reader: Session) => Promise<T>): Promise<T> {
     const { lake, remove }: { lake: Lake; remove: () => void } = newLake();
-    await landRows(lake, table, bars);
+    await landRows(lake, BARS_1D, bars);
     const { session } = await openReader(lake, { threads: 1 });
     try {
       return await use(session);
@@ -192,7 +188,7 @@ describe("a handful of bars", () => {
         bar("2026-03-03", 10, { prev_close: 10 }),
         bar("2026-03-04", 11, { prev_close: 10 }),
       ];
-      await withBars(BARS_1D, bars, async (reader) => {
+      await withBars(bars, async (reader) => {
         const closes = async (call: string): Promise<unknown[]> =>
           (await reader.json<{ close: number }>(`SELECT close FROM ${call} ORDER BY trade_date`)).map(
             (row) => row.close,
@@ -212,30 +208,4 @@ describe("a handful of bars", () => {
       });
     },
   );
-
-  once("hours are anchored to the parts of the session; the auction's bar goes into the first", async () => {
-    const at = (time: string): LandedBar =>
-      bar("2026-03-02", 10, { timestamp: Date.parse(`2026-03-02T${time}:00+08:00`) });
-    const minutes = ["09:30", "09:31", "10:30", "10:31", "11:30", "13:01", "14:00", "15:00"].map(at);
-    await withBars(BARS_1M, minutes, async (reader) => {
-      const rows = await reader.json<{ t: string; landed_bars: bigint }>(
-        `SELECT strftime("timestamp" AT TIME ZONE 'Asia/Shanghai', '%H:%M') AS t, landed_bars FROM bars('60m') ORDER BY 1`,
-      );
-      expect(rows.map(({ t, landed_bars }) => [t, Number(landed_bars)])).toEqual([
-        ["10:30", 3],
-        ["11:30", 2],
-        ["14:00", 2],
-        ["15:00", 1],
-      ]);
-    });
-  });
-
-  once("an unknown period or adjustment is an error", async () => {
-    await withBars(BARS_1D, [bar("2026-03-02", 20)], async (reader) => {
-      await expect(reader.json("FROM bars('7m')")).rejects.toThrow('period "7m" is none of 1m, 5m');
-      await expect(reader.json("FROM adjusted('1d', 'up')")).rejects.toThrow(
-        'adjustment "up" is none of forward',
-      );
-    });
-  });
 });

@@ -4,6 +4,7 @@ import { publish } from "../../../src/lake/publish.js";
 import { INSTRUMENTS } from "../../../src/schema/reference.js";
 import { SHARES } from "../../../src/schema/statements.js";
 import { landFinancials, landReference, serveForFile } from "../served-lake.js";
+import { goldenResponses } from "./golden-responses.js";
 
 type Body = { readonly data: Readonly<Record<string, readonly Record<string, unknown>[]>> };
 
@@ -52,39 +53,7 @@ const served = serveForFile(async (lake) => {
   await publish(lake);
 });
 
-test("reported numbers are served; where there are none, those of the instrument's snapshots, which say so", async () => {
-  const { body } = await served.ask<Body>(`/v1/financials/shares?symbols=${SYMBOLS.join(",")},000001.SZ`);
-  const derived = (period_end: string, shares: number) => ({
-    period_end,
-    announce_date: null,
-    derived_from: "instruments",
-    float_shares: shares,
-    total_shares: shares,
-  });
-  expect(body.data).toEqual({
-    "600000.SH": [
-      {
-        period_end: "2023-12-31",
-        announce_date: "2024-03-30",
-        derived_from: null,
-        float_shares: 4,
-        total_shares: 5,
-      },
-    ],
-    "600001.SH": [derived("2024-03-02", 7), derived("2024-03-06", 14)],
-    "AAPL.US": [derived("2024-03-04", 9)],
-  });
-});
-
-test("a window and the latest period hold for derived numbers; a symbol with reports has no derived ones", async () => {
-  const ask = async (query: string) =>
-    (await served.ask<Body>(`/v1/financials/shares?symbols=${SYMBOLS.join(",")}&${query}`)).body.data;
-  const latest = await ask("latest=true&end_date=2024-03-05");
-  expect(latest["600001.SH"]).toMatchObject([{ period_end: "2024-03-02", total_shares: 7 }]);
-  const late = await ask("start_date=2024-01-01");
-  expect(late["600000.SH"]).toEqual([]);
-  expect(late["600001.SH"]).toHaveLength(2);
-});
+goldenResponses(served, "shares");
 
 test("the view has the rows of the service", async () => {
   const { body } = await served.ask<Body>(`/v1/financials/shares?symbols=${SYMBOLS.join(",")}`);
