@@ -53,6 +53,8 @@ const MAY_BE_SLOW: Readonly<Record<string, string>> = {
   "test/dataset/build-dataset.test.ts": "four formats, each built four times",
   "test/sql/look-ahead.test.ts": "every view as of several dates, on lakes cut at each of them",
   "test/interop/clients/schemathesis.long.test.ts": "some 1,000 generated requests",
+  "test/mcp/mcp.long.test.ts":
+    "some 140 processes of statements, one of which runs into its limit of 30 seconds",
   "test/interop/delta/delta-readers.long.test.ts": "three engines read every version of every table",
   "test/sql/agreement.test.ts": "11 times the bars of service, view and dataset",
   "test/interop/datasets/dataset-qlib.long.test.ts": "a library of Python that is slow to load",

@@ -1,10 +1,13 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { readCatalog } from "../src/db/read-catalog.js";
 import { Session } from "../src/db/session/session.js";
 import { Lake } from "../src/lake/lake.js";
+import { openReader } from "../src/lake/open-reader.js";
 import { publish } from "../src/lake/publish.js";
+import { shownCatalog } from "../src/mcp/lake-resources.js";
 
 /** What `docs/sql.md` says before the first view. */
 const INTRODUCTION = `# SQL
@@ -23,7 +26,8 @@ FROM adjusted('1d', 'forward', as_of := '2026-03-31') WHERE symbol = '600519.SH'
 
 Units are in brackets. A row for a date contains only what was known at the end of that date; where a row may change when
 later data arrives, its description says so. The schema \`raw\` has every version that ever landed. Your own views are
-built on these: [lake.md](lake.md#views).
+built on these: [lake.md](lake.md#views). With \`--known-at TIME\` all of them show what was known then:
+[known-at.md](known-at.md).
 `;
 
 interface Part {
@@ -40,7 +44,7 @@ interface Entry {
 }
 
 /** The text of `docs/sql.md`, from the comments of a lake's database as any client sees it. */
-export async function sqlReference(): Promise<string> {
+async function sqlReference(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "barlake-docs-"));
   try {
     const lake = new Lake(folder);
@@ -131,5 +135,54 @@ function entryText({ name, title, doc, parameters, columns }: Entry): string {
   return blocks.join("\n\n");
 }
 
-const target = fileURLToPath(new URL("sql.md", import.meta.url));
-if (process.argv[1] === fileURLToPath(import.meta.url)) writeFileSync(target, await sqlReference());
+/** The text of `docs/catalog.json`, the views and macros of a lake as data: what the server for agents gives of one. */
+async function catalogReference(): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), "barlake-docs-"));
+  try {
+    const { session } = await openReader(new Lake(folder, { hasDatabase: false }), { threads: 1 });
+    using reader = session;
+    const shown = shownCatalog(await readCatalog(reader));
+    const lines = (all: readonly unknown[]): string => all.map((one) => JSON.stringify(one)).join(",\n");
+    return `{"relations": [\n${lines(shown.relations)}\n],\n"macros": [\n${lines(shown.macros)}\n]}\n`;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** The text of `llms.txt`: the pages of the documentation and the views, each with what it says, for a model that reads few of them. */
+async function llmsText(): Promise<string> {
+  const readme = readFileSync(new URL("README.md", import.meta.url), "utf8");
+  const pages = [...readme.matchAll(/^\| \[([\w -]+)\]\(([a-z-]+)\.md\).* \| (.*) \|$/gm)].map(
+    ([, title, page, says]) => `- [${title}](docs/${page}.md): ${says}`,
+  );
+  const { relations } = JSON.parse(await catalogReference()) as ReturnType<typeof shownCatalog>;
+  const found = relations
+    .filter(({ name }) => !name.includes("."))
+    .map(({ name, says }) => `- [${name}](docs/sql.md#${name}): ${says.split(/(?<=\.)\s/)[0]}`);
+  return `# barlake
+
+> A columnar toolkit for market data in TypeScript: an HTTP/JSON service's bytes into Arrow, Parquet and DuckDB views, and the same interface served back out.
+
+Made by \`npm run docs\`: do not edit. Agents ask a lake with \`npx barlake mcp --lake FOLDER\` ([agents](docs/agents.md)); docs/catalog.json has
+every view and macro with its columns and units. AGENTS.md says how to work on the code.
+
+## Docs
+
+${pages.join("\n")}
+
+## Views
+
+${found.join("\n")}
+`;
+}
+
+/** The generated files, by their paths from here. */
+export const GENERATED: Readonly<Record<string, () => Promise<string>>> = {
+  "sql.md": sqlReference,
+  "catalog.json": catalogReference,
+  "../llms.txt": llmsText,
+};
+
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  for (const [path, textOf] of Object.entries(GENERATED))
+    writeFileSync(new URL(path, import.meta.url), await textOf());

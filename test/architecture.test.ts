@@ -26,8 +26,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   notebook: USES,
   sim: USES,
   api: [...USES, "jobs", "serve", "dataset"],
-  ui: [...USES, "jobs", "notebook", "api"],
-  cli: [...USES, "trino", "jobs", "serve", "dataset", "notebook", "sim", "api", "ui"],
+  ui: [...USES, "jobs", "dataset", "notebook", "api"],
+  mcp: [...USES, "serve", "dataset", "ui"],
+  cli: [...USES, "trino", "jobs", "serve", "dataset", "notebook", "sim", "api", "ui", "mcp"],
 };
 
 /** Packages that only one folder may import. `types`: whether `import type` is permitted elsewhere. */
@@ -111,7 +112,8 @@ const DISK: readonly { name: RegExp; for: string }[] = [
   },
   { name: /^ui\/process\/query-processes\.ts$/, for: "the folder of these results, and of spilled data" },
   { name: /^ui\/process\/started-process\.ts$/, for: "the program of the processes, which the build makes" },
-  { name: /^client\/key\/key-(claims|id)\.ts$/, for: "what processes of this machine share about a key" },
+  { name: /^client\/key\/key-id\.ts$/, for: "the secret of this user's ids of keys" },
+  { name: /^mcp\/lake-resources\.ts$/, for: "the documentation, which comes with the program" },
   { name: /^core\/version\.ts$/, for: "the package's version" },
   { name: /^cli\//, for: "the user's files" },
 ];
@@ -122,6 +124,7 @@ const DISK: readonly { name: RegExp; for: string }[] = [
  */
 const TIME: readonly { name: RegExp; for: string }[] = [
   { name: /^client\/system-clock\.ts$/, for: "the machine's clock" },
+  { name: /^client\/key\/key-shares\.ts$/, for: "pauses that do not keep the process alive" },
   { name: /^db\/session\/session\.ts$/, for: "repeated interrupts of a statement" },
   { name: /^lake\/segments\/segment-cache\.ts$/, for: "pauses that do not keep the process alive" },
   { name: /^lake\/storage\/folder-lists\.ts$/, for: "times of files" },

@@ -1,6 +1,7 @@
 import { parseISO } from "date-fns/parseISO";
 import { UsageError } from "../core/errors.js";
 import { parseTradingDate, type TradingDate } from "../core/time.js";
+import type { KnownAt } from "../market/known-at.js";
 
 /** An instant: epoch milliseconds, a Date, or ISO 8601 text, which is in UTC where it names no zone. */
 export type TimeInput = number | Date | string;
@@ -21,6 +22,11 @@ export function epochMsOf(name: string, time: TimeInput): number {
   throw new UsageError(`${name}: ${given} is no time`, {
     hint: "give epoch milliseconds, a Date, or a text like 2026-11-20T08:30:00Z",
   });
+}
+
+/** An instant, or a date without a time. @param name of the option. @throws {UsageError} naming the option. */
+export function knownAtOf(name: string, time: TimeInput): KnownAt {
+  return typeof time === "string" && isDateText(time) ? dateOption(name, time) : epochMsOf(name, time);
 }
 
 /** Epoch milliseconds of ISO text; NaN where it is none. */

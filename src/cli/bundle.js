@@ -35,6 +35,7 @@ const PACKAGES = [
   "commander",
   "cli-progress",
   "fastify",
+  "@modelcontextprotocol/server",
   "string-width",
   "p-map",
   "p-retry",

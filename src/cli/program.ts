@@ -102,6 +102,10 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     does: "serve the lake through the HTTP interface that it was ingested from",
     load: async () => (await import("./commands/serve.js")).addServe,
   },
+  mcp: {
+    does: "the lake for agents: tools of the Model Context Protocol, over standard input or HTTP",
+    load: async () => (await import("./commands/mcp.js")).addMcp,
+  },
   keys: {
     does: "keys of the service that serve starts: add, list, revoke",
     load: async () => (await import("./commands/keys.js")).addKeys,

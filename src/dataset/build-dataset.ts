@@ -1,10 +1,12 @@
 import { createHash } from "node:crypto";
 import { mkdir, open, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { UsageError } from "../core/errors.js";
 import { dateOfEpochDay } from "../core/time.js";
+import type { Known } from "../db/market/known-sql.js";
 import { interruptOn } from "../db/session/session.js";
 import { OWN_VIEWS, readViewFiles, readViewTree } from "../db/views/view-files.js";
-import type { Lake, PointInTime } from "../lake/lake.js";
+import { knownOf, type Lake, type PointInTime } from "../lake/lake.js";
 import { ENGINE } from "../lake/log/commit-actions.js";
 import type { DataFile, Snapshot } from "../lake/log/snapshot.js";
 import { openReader } from "../lake/open-reader.js";
@@ -82,6 +84,10 @@ export async function buildOfBlocks(
 ): Promise<BuildReport> {
   const folder = folderOf(lake, spec);
   const { existing = "refuse", pointInTime = {}, memoryLimit = MEMORY, signal } = options;
+  if (existing === "append" && pointInTime.knownAt !== undefined)
+    throw new UsageError("a dataset of what was known at a time cannot be continued", {
+      hint: "build it again, or leave out the time",
+    });
   const storage = lake.storageAt(folder);
   const isLocal = storage.access === undefined;
   const isThere = await expectPlace(storage, { name: spec.name, existing });
@@ -133,7 +139,13 @@ export async function buildOfBlocks(
         await mkdir(draft);
         return writeFiles(panel, draft, { ...of, kept: undefined });
       });
-      return await writeManifest(panel, draft, { ...writing, lake, snapshots, verified: verifies });
+      return await writeManifest(panel, draft, {
+        ...writing,
+        lake,
+        snapshots,
+        known: knownOf(pointInTime),
+        verified: verifies,
+      });
     };
     const replace = existing !== "refuse";
     const manifest = isLocal
@@ -225,6 +237,7 @@ async function writeManifest(
     readonly warnings: readonly string[];
     readonly lake: Lake;
     readonly snapshots: readonly Snapshot[];
+    readonly known: Known | undefined;
     readonly verified: boolean;
   },
 ): Promise<Manifest> {
@@ -238,6 +251,7 @@ async function writeManifest(
     createdAt: new Date(facts.lake.clock.now()).toISOString(),
     lake: facts.lake.storage.location,
     tables: Object.fromEntries(facts.snapshots.map(({ table, version }) => [table.name, version])),
+    ...facts.known,
     views: viewsDigest(facts.lake),
     first: dateOfEpochDay(labels.days[0] as number),
     last: dateOfEpochDay(labels.days[labels.count - 1] as number),

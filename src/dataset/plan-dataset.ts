@@ -61,6 +61,11 @@ export async function planDataset(
 ): Promise<DatasetPlan> {
   const { session } = await openReader(lake, { memoryLimit: "1GB" }, pointInTime);
   using reader = session;
+  return await planDatasetIn(reader, lake, spec);
+}
+
+/** {@link planDataset} in a session with the views of the lake. */
+export async function planDatasetIn(reader: Session, lake: Lake, spec: DatasetSpec): Promise<DatasetPlan> {
   const panel = await openPanel(reader, spec);
   const { labels, symbols, fields, masks, axes } = panel;
   const rows = await countRows(reader, panel);

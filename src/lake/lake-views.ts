@@ -1,14 +1,18 @@
 import { existsSync } from "node:fs";
 import { BarlakeError, LakeError } from "../core/errors.js";
+import { type Known, knownRowsSql } from "../db/market/known-sql.js";
 import { literal } from "../db/quote.js";
 import type { Session } from "../db/session/session.js";
-import { type RawView, type ViewedTable, viewFault } from "../db/views/raw-view.js";
+import { type RawView, type ShownRows, type ViewedTable, viewFault } from "../db/views/raw-view.js";
 import { createViews, neededBy, type TemplateContent, templatePath } from "../db/views/views.js";
+import { knownDates } from "../market/known-at.js";
+import { REGION_NAMES } from "../market/regions.js";
 import { CORPORATE_ACTIONS, EX_FACTORS } from "../schema/actions.js";
-import { BARS_1M } from "../schema/bars.js";
+import { BARS_1D, BARS_1M } from "../schema/bars.js";
 import type { TableSchema } from "../schema/column.js";
 import { TABLES } from "../schema/tables.js";
-import { byteCount, type Lake, type PointInTime, rowCount } from "./lake.js";
+import { runningFiles } from "./files/prune.js";
+import { byteCount, knownOf, type Lake, type PointInTime, rowCount } from "./lake.js";
 import { noRejectsSql, rejectsSql } from "./land/rejects.js";
 import { emptySnapshot, type Snapshot } from "./log/snapshot.js";
 import { type AttachedCopy, readCopiedViews } from "./sql-copy/attach-sql-copy.js";
@@ -25,6 +29,8 @@ export interface RefusedTable {
 export interface ReadableTables {
   readonly snapshots: readonly Snapshot[];
   readonly refused: readonly RefusedTable[];
+  /** Of their rows, the views show those that were known then. @default all */
+  readonly known?: Known | undefined;
 }
 
 /** The tables of a lake whose views were created. */
@@ -61,7 +67,7 @@ async function readTables(lake: Lake, pointInTime: PointInTime): Promise<Readabl
       refused.push({ table, error: outcome.reason });
     else throw outcome.reason;
   }
-  return { snapshots, refused };
+  return { snapshots, refused, known: knownOf(pointInTime) };
 }
 
 /**
@@ -99,13 +105,13 @@ async function withoutFaults(session: Session, lake: Lake, tables: ReadableTable
     if (error === undefined) snapshots.push(snapshot);
     else refused.push({ table: snapshot.table, error });
   }
-  return { snapshots, refused };
+  return { ...tables, snapshots, refused };
 }
 
 async function createAll(
   session: Session,
   lake: Lake,
-  { snapshots, refused }: ReadableTables,
+  { snapshots, refused, known }: ReadableTables,
   statement: string | undefined,
   copies: readonly AttachedCopy[],
 ): Promise<readonly RawView[]> {
@@ -113,7 +119,8 @@ async function createAll(
   const shown = (snapshot: Snapshot): ViewedTable => {
     const copy = copies.find(({ file }) => file.bars.snapshot.table === snapshot.table);
     const hasRows = copy !== undefined && copy.file.bars.files.length > 0;
-    return hasRows ? copiedView(lake, snapshot, copy.file) : viewOf(lake, snapshot);
+    const all = hasRows ? copiedView(lake, snapshot, copy.file) : viewOf(lake, snapshot);
+    return known === undefined ? all : { ...all, shown: shownRows(lake, snapshot, known, snapshots) };
   };
   const views = [
     ...snapshots.map((snapshot) =>
@@ -124,14 +131,16 @@ async function createAll(
       return { ...lake.filesOf(emptySnapshot(table)), refused: reason };
     }),
   ];
-  const extra = await extraViews(lake, isNeeded("tables") ? snapshots : []);
+  const extra = await extraViews(lake, isNeeded("tables") ? snapshots : [], known);
   const template = views.every(hasColumnsOfSchema) ? viewTemplate() : undefined;
   const copy = copies.find(({ file }) => file.kind === "minutes");
-  const readsBars = copy !== undefined && isNeeded("minutes_query");
+  const readsBars = copy !== undefined && known === undefined && isNeeded("minutes_query");
   const needed = readsBars && statement !== undefined ? `${statement} ${NEEDED_BY_COPIED_BARS}` : statement;
   const created = await createViews(session, views, { extra, statement: needed, template });
   const hasComments = statement === undefined;
   if (hasExDates({ snapshots, refused }) && isNeeded("has_ex_dates")) await session.run(SAYS_EX_DATES);
+  // What a copy has beside the rows of tables follows from all of them.
+  if (known !== undefined) return created;
   const days = copies.find(({ file }) => file.kind === "days");
   if (days !== undefined) {
     await readCopiedViews(session, isNeeded, { hasComments });
@@ -183,12 +192,34 @@ function viewTemplate(): string | undefined {
   return templateFile.path;
 }
 
-/** The queries of the views in the schema `raw` that do not show a table, by name of the view. */
+/** The rows of a table's view that were known at a time. */
+function shownRows(lake: Lake, { table }: Snapshot, known: Known, snapshots: readonly Snapshot[]): ShownRows {
+  const minutes = table === BARS_1D ? snapshots.find((one) => one.table === BARS_1M) : undefined;
+  const files = minutes === undefined ? [] : runningFiles(minutes, known.knownAt);
+  return {
+    of: minutes === undefined || files.length === 0 ? [] : [lake.filesOf(minutes, files)],
+    query: (rows, [running]) =>
+      knownRowsSql(table, rows, known, running === undefined ? undefined : { minutes: running }),
+  };
+}
+
+/**
+ * The queries of the views in the schema `raw` that do not show a table, by name of the view. Of rejects and of
+ * tables, those of runs that had begun, and of versions that were committed, by the time of `known` are shown.
+ */
 export async function extraViews(
   lake: Lake,
   snapshots: readonly Snapshot[],
+  known?: Known,
 ): Promise<Readonly<Record<string, string>>> {
-  return { rejects: await rejectsSql(lake), tables: tablesSql(snapshots) };
+  const rejects = await rejectsSql(lake);
+  if (known === undefined) return { rejects, tables: tablesSql(snapshots) };
+  const until = Math.min(...REGION_NAMES.map((region) => knownDates(known.knownAt, region).until));
+  return {
+    // The id of a run begins with its time.
+    rejects: `SELECT * FROM (${rejects}) WHERE left(run_id, 16) <= ${literal(new Date(until).toISOString().replaceAll(/[-:]|\.\d+/g, ""))}`,
+    tables: tablesSql(snapshots.filter(({ committedAt = Number.POSITIVE_INFINITY }) => committedAt <= until)),
+  };
 }
 
 /** The query of the view `raw.tables`: facts about each table, as literal rows. */

@@ -2,10 +2,12 @@ import { isAbsolute } from "node:path";
 import { fileURLToPath } from "node:url";
 import { systemClock } from "../client/system-clock.js";
 import type { Clock } from "../core/time.js";
+import type { Known } from "../db/market/known-sql.js";
 import type { SessionOptions } from "../db/session/open-database.js";
 import type { StorePatience } from "../db/session/store-access.js";
 import type { ParquetFiles } from "../db/views/parquet-relation.js";
 import { readViewFiles } from "../db/views/view-files.js";
+import type { KnownAt } from "../market/known-at.js";
 import type { Environment } from "../object-store/access/credential-source.js";
 import type { StorePlace } from "../object-store/store-place.js";
 import type { TableSchema } from "../schema/column.js";
@@ -21,16 +23,26 @@ import { environmentFor, placesOf, type SegmentOptions, segmentPlaceOf, storePla
 import type { SegmentPlace } from "./segments/segment-folder.js";
 import { type ByteRange, type FileFacts, type Storage, subStorage } from "./storage/storage.js";
 
-/** A point in time of a lake; a table with neither `asOf` nor a version is read at its newest version. */
-export interface PointInTime {
+/**
+ * A point in time of a lake. `asOf` and `versions` say which rows the lake had; a table with neither is read at its newest
+ * version. `knownAt` says which of these rows were known to the market: see {@link knownRowsSql}.
+ */
+export interface PointInTime extends Omit<Known, "knownAt"> {
+  /** What was known then: an instant in epoch milliseconds, or a date, whose end it is in each region. @default everything */
+  readonly knownAt?: KnownAt | undefined;
   /** Reads the newest version that was committed at or before this time, in epoch milliseconds. */
   readonly asOf?: number | undefined;
   /** Versions of single tables, by name; they take precedence over `asOf`. */
-  readonly versions?: ReadonlyMap<string, number>;
+  readonly versions?: ReadonlyMap<string, number> | undefined;
   /**
    * The `commitId` of versions of single tables: a version that has another one, because the lake was replaced, is refused.
    */
   readonly commits?: ReadonlyMap<string, string>;
+}
+
+/** What of a point in time says which rows were known. */
+export function knownOf({ knownAt, assumesReference }: PointInTime): Known | undefined {
+  return knownAt === undefined ? undefined : { knownAt, assumesReference };
 }
 
 /** The user's own views, created over those of the lake. */

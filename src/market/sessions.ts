@@ -134,6 +134,11 @@ export function midnightOf(region: Region, day: number): number {
     : instantOfDay(day, zone);
 }
 
+/** Whether the first minute of a date's session had ended at an instant (epoch milliseconds). */
+export function hasOpened(region: Region, date: TradingDate, now: number): boolean {
+  return sessionOpen(region, epochDay(date)) + MINUTE_MS <= now;
+}
+
 /** When the regular session of a day (in days since 1970-01-01) begins, in epoch milliseconds. */
 export function sessionOpen(region: Region, day: number): number {
   return instantOfDay(day, REGIONS[region].zone, openMinute(region));

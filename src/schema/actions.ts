@@ -61,6 +61,7 @@ export const CORPORATE_ACTIONS: TableSchema = {
   sort: ["symbol", "ex_date", "kind", "source", "first_seen_at"],
   partition: ["region"],
   stats: ["symbol", "ex_date", "first_seen_at"],
+  known: { by: "actions" },
 };
 
 export const EX_FACTORS: TableSchema = {
@@ -91,6 +92,7 @@ export const EX_FACTORS: TableSchema = {
   sort: ["symbol", "ex_date", "source"],
   partition: ["region"],
   stats: ["symbol", "ex_date"],
+  known: { by: "sessions", date: "ex_date" },
 };
 
 /** What happened to a symbol. */
@@ -131,4 +133,5 @@ export const SYMBOL_CHANGES: TableSchema = {
   sort: ["symbol", "from_date", "source"],
   partition: ["region"],
   stats: ["symbol", "from_date"],
+  known: { by: "changes", from: "from_date", until: "until_date" },
 };

@@ -1,4 +1,11 @@
-import { type Column, column, nullable, type PartitionSpan, type TableSchema } from "./column.js";
+import {
+  type Column,
+  column,
+  type KnownRule,
+  nullable,
+  type PartitionSpan,
+  type TableSchema,
+} from "./column.js";
 
 const REGION: Column = column("region", "string", "Region of the exchange: CN, HK or US.");
 
@@ -30,6 +37,7 @@ function bars(
   doc: string,
   timestampDoc: string,
   partition: Column & { readonly name: PartitionSpan["unit"] },
+  known: KnownRule,
 ): TableSchema {
   return {
     name,
@@ -49,6 +57,7 @@ function bars(
     partition: ["region", partition.name],
     span: { partition: partition.name, unit: partition.name, date: "trade_date" },
     stats: ["symbol", "timestamp"],
+    known,
   };
 }
 
@@ -57,6 +66,7 @@ export const BARS_1D = bars(
   "Daily bars as delivered, unadjusted. Key: symbol, timestamp.",
   "Midnight of the trading date in the exchange's zone.",
   column("year", "int32", "Year of the trading date."),
+  { by: "days" },
 );
 
 export const BARS_1M = bars(
@@ -64,6 +74,7 @@ export const BARS_1M = bars(
   "One-minute bars as delivered, unadjusted. Key: symbol, timestamp.",
   "End of the minute.",
   column("month", "date", "First day of the trading date's month."),
+  { by: "minutes" },
 );
 
 /**
@@ -83,6 +94,7 @@ export const ABSENCES_1D: TableSchema = {
   sort: ["symbol", "first_date"],
   partition: ["region"],
   stats: ["symbol"],
+  known: { by: "stretches", first: "first_date", last: "last_date" },
 };
 
 export const TRADING_DAYS: TableSchema = {
@@ -97,4 +109,5 @@ export const TRADING_DAYS: TableSchema = {
   sort: ["trade_date"],
   partition: ["region"],
   stats: ["trade_date"],
+  known: { by: "sessions", date: "trade_date" },
 };

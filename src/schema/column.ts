@@ -41,6 +41,33 @@ export function nullable(name: string, type: ColumnType, doc: string, unit?: str
   return { name, type, nullable: true, ...(unit === undefined ? {} : { unit }), doc };
 }
 
+/**
+ * What of a table was known at a time: the rule of a row, and of the values of it that were learned later. The condition
+ * in SQL is of `knownRowsSql`.
+ *
+ * - `days`: daily bars of dates whose bars no longer change; of a running day, a bar of its minutes that have ended.
+ * - `minutes`: bars that have ended.
+ * - `sessions`: rows of dates whose session had opened.
+ * - `stretches`: rows whose first date had opened, until the newest date that had.
+ * - `statements`: versions that the lake had seen, and the first one seen of each announcement from the day after it.
+ * - `actions`: versions that the lake had seen, and the first one of each action from the day after its announcement, and from
+ *   the opening of its ex-date.
+ * - `changes`: changes of dates that had begun; an end that had not is null.
+ * - `snapshots`: versions that the lake had seen; one that was current then has no end.
+ * - `log`: what the lake itself had done by then.
+ */
+export type KnownRule =
+  | { readonly by: "days" | "minutes" | "statements" | "actions" }
+  | { readonly by: "sessions"; readonly date: string }
+  | { readonly by: "stretches"; readonly first: string; readonly last: string }
+  | { readonly by: "changes"; readonly from: string; readonly until: string }
+  /**
+   * @param within the column of what a snapshot shows as a whole: what it does not show was not there. @param of the column of
+   * what has a first version.
+   */
+  | { readonly by: "snapshots"; readonly within: string; readonly of: string }
+  | { readonly by: "log"; readonly at: string };
+
 /** A table of the lake. The decoder, Arrow, Parquet, SQL comments, docs and service all read this one declaration. */
 export interface TableSchema {
   readonly name: string;
@@ -57,6 +84,8 @@ export interface TableSchema {
   readonly span?: PartitionSpan;
   /** Columns whose minimum and maximum are in the log, so that files are skipped before they are opened. */
   readonly stats: readonly string[];
+  /** Which rows were known at a time. */
+  readonly known: KnownRule;
   /** Whether a delivery may add numeric columns that are not declared. @default false */
   readonly open?: boolean;
 }

@@ -58,6 +58,7 @@ export const INSTRUMENTS: TableSchema = {
   sort: ["symbol", "valid_from"],
   partition: ["region"],
   stats: ["symbol", "valid_from"],
+  known: { by: "snapshots", within: "exchange", of: "symbol" },
 };
 
 export const EXCHANGES: TableSchema = {
@@ -73,6 +74,7 @@ export const EXCHANGES: TableSchema = {
   sort: ["exchange", "valid_from"],
   partition: ["region"],
   stats: ["exchange", "valid_from"],
+  known: { by: "snapshots", within: "exchange", of: "exchange" },
 };
 
 export const UNIVERSES: TableSchema = {
@@ -91,6 +93,7 @@ export const UNIVERSES: TableSchema = {
   sort: ["id", "valid_from"],
   partition: ["region"],
   stats: ["id", "valid_from"],
+  known: { by: "snapshots", within: "id", of: "id" },
 };
 
 export const UNIVERSE_MEMBERS: TableSchema = {
@@ -113,6 +116,7 @@ export const UNIVERSE_MEMBERS: TableSchema = {
   sort: ["id", "symbol", "valid_from"],
   partition: ["region"],
   stats: ["id", "symbol", "valid_from"],
+  known: { by: "snapshots", within: "id", of: "id" },
 };
 
 /** The columns of a table of quotes: the members of a quote, and those of its `ext`. */

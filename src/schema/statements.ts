@@ -101,6 +101,7 @@ function statement(name: string, title: string, fields: readonly Column[]): Tabl
     sort: ["symbol", "period_end", "announce_date", "first_seen_at"],
     partition: ["region"],
     stats: ["symbol", "period_end", "first_seen_at"],
+    known: { by: "statements" },
     open: true,
   };
 }

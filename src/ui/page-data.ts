@@ -54,6 +54,10 @@ export interface LakeReport {
   /** The location as the user named it, as a word of a command line. */
   readonly lakeWord: string;
   readonly asOf: number | null;
+  /** Until when what is shown was known: epoch milliseconds, or a date, whose end it is in each region; null: everything. */
+  readonly knownAt: number | string | null;
+  /** Whether instruments and universes that the lake saw later count as known then. */
+  readonly assumesReference: boolean;
   readonly tables: readonly TableReport[];
   readonly refused: readonly (FaultReport & { readonly name: string })[];
   /** Free bytes on the lake's disk; null where unknown, as for an object store. */

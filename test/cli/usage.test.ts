@@ -33,6 +33,7 @@ const COMMANDS = [
   "ui",
   "dataset",
   "serve",
+  "mcp",
   "keys",
   "init",
   "completion",

@@ -82,7 +82,7 @@ describe("on a simulated market", () => {
       parameters,
       runs,
       tables: [],
-      asOf: undefined,
+      pointInTime: {},
       madeAt: 0,
       version: "1",
     });
@@ -219,7 +219,7 @@ describe("dividends", () => {
       using reader = reading;
       const pageOf = async (symbol: string): Promise<string> => {
         const { notebook, runs, parameters } = await runText(textOf(name), { symbol }, reader);
-        const facts = { tables: [], asOf: undefined, madeAt: 0, version: "1" };
+        const facts = { tables: [], pointInTime: {}, madeAt: 0, version: "1" };
         const page = await notebookPage({ ...notebook, parameters, runs, ...facts });
         // Without the queries, scripts and styles.
         return page.replaceAll(/<(script|style|pre)[\s>].*?<\/\1>/gs, "");

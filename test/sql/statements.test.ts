@@ -248,7 +248,10 @@ describe("statements of a simulated market", () => {
         const rows = await reader.json<Record<string, unknown> & { symbol: string }>(
           `SELECT v.symbol, v.balance_sheet_period_end::VARCHAR AS period, v.book_value, v.price_to_book, v.market_value, v.close,
            v.income_period_end::VARCHAR AS income_period, v.net_income_ttm, v.price_to_earnings, v.return_on_equity,
-           i.total_shares FROM daily_valuation v LEFT JOIN instruments_asof('${date}') i USING (symbol)
+           CASE WHEN i.known = 'observed' AND i.total_shares IS NOT NULL THEN i.total_shares
+             ELSE coalesce(m.total_shares, i.total_shares) END AS total_shares
+         FROM daily_valuation v LEFT JOIN instruments_asof('${date}') i USING (symbol)
+         LEFT JOIN daily_metrics m ON m.symbol = v.symbol AND m.trade_date = v.trade_date
          WHERE v.trade_date = '${date}'`,
         );
         for (const row of rows) {

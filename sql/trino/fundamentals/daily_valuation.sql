@@ -1,7 +1,7 @@
 -- Each daily bar with its company's value and ratios, computed only from data that was known at the end of the day. See
 -- sql/views/fundamentals/daily_valuation.sql.
 -- Grain: one row for each symbol and trading date. Inputs: raw.bars_1d, balance_sheet_history, cash_flow_history,
--- income_history, instrument_versions. Conditions on symbol and trade_date reach the files of the bars.
+-- income_history, instrument_versions, raw.shares. Conditions on symbol and trade_date reach the files of the bars.
 -- Units: currency of the listing for prices, of the statement for its items. The ratios are valid only if both are the
 -- same currency.
 CREATE OR REPLACE VIEW daily_valuation AS
@@ -38,10 +38,10 @@ SELECT
   d.symbol,
   d.trade_date,
   d.close,
-  i.total_shares,
-  i.known,
-  d.close * i.total_shares AS market_value,
-  d.close * i.float_shares AS float_market_value,
+  d.total_shares,
+  d.known,
+  d.close * d.total_shares AS market_value,
+  d.close * d.float_shares AS float_market_value,
   b.period_end AS balance_sheet_period_end,
   b.book_value,
   b.debt_to_assets,
@@ -53,9 +53,9 @@ SELECT
   c.operating_cash_flow_ttm,
   c.free_cash_flow_ttm,
   c.operating_cash_flow_yoy,
-  CASE WHEN b.book_value > 0 THEN d.close * i.total_shares / b.book_value END AS price_to_book,
-  c.operating_cash_flow_ttm / nullif(d.close * i.total_shares, 0) AS cash_flow_yield,
-  c.free_cash_flow_ttm / nullif(d.close * i.total_shares, 0) AS free_cash_flow_yield,
+  CASE WHEN b.book_value > 0 THEN d.close * d.total_shares / b.book_value END AS price_to_book,
+  c.operating_cash_flow_ttm / nullif(d.close * d.total_shares, 0) AS cash_flow_yield,
+  c.free_cash_flow_ttm / nullif(d.close * d.total_shares, 0) AS free_cash_flow_yield,
   n.period_end AS income_period_end,
   n.revenue_ttm,
   n.net_income_ttm,
@@ -63,14 +63,27 @@ SELECT
   n.net_margin,
   n.revenue_yoy,
   n.net_income_yoy,
-  n.net_income_ttm / nullif(i.total_shares, 0) AS earnings_per_share_ttm,
-  CASE WHEN n.net_income_ttm > 0 THEN d.close * i.total_shares / n.net_income_ttm END AS price_to_earnings,
-  CASE WHEN n.revenue_ttm > 0 THEN d.close * i.total_shares / n.revenue_ttm END AS price_to_sales,
+  n.net_income_ttm / nullif(d.total_shares, 0) AS earnings_per_share_ttm,
+  CASE WHEN n.net_income_ttm > 0 THEN d.close * d.total_shares / n.net_income_ttm END AS price_to_earnings,
+  CASE WHEN n.revenue_ttm > 0 THEN d.close * d.total_shares / n.revenue_ttm END AS price_to_sales,
   CASE WHEN b.book_value > 0 THEN n.net_income_ttm / b.book_value END AS return_on_equity,
   d.region
-FROM raw.bars_1d AS d
-LEFT JOIN versions AS i
-  ON i.symbol = d.symbol AND d.trade_date >= i.from_date AND d.trade_date < coalesce(i.next_from, DATE '9999-12-31')
+FROM (
+  SELECT b.symbol, b.trade_date, b.close, b.region,
+    CASE WHEN i.known = 'observed' THEN coalesce(i.total_shares, s.total_shares) ELSE coalesce(s.total_shares, i.total_shares) END
+      AS total_shares,
+    CASE WHEN i.known = 'observed' THEN coalesce(i.float_shares, s.float_shares) ELSE coalesce(s.float_shares, i.float_shares) END
+      AS float_shares,
+    CASE
+      WHEN s.total_shares IS NULL OR (i.known = 'observed' AND i.total_shares IS NOT NULL) THEN i.known
+      ELSE 'reported'
+    END AS known
+  FROM raw.bars_1d AS b
+  LEFT JOIN versions AS i
+    ON i.symbol = b.symbol AND b.trade_date >= i.from_date AND b.trade_date < coalesce(i.next_from, DATE '9999-12-31')
+  LEFT JOIN known_statements(raw.shares) AS s
+    ON s.symbol = b.symbol AND b.trade_date >= s.known_from AND b.trade_date < coalesce(s.known_to, DATE '9999-12-31')
+) AS d
 LEFT JOIN newest_balance_sheet AS b
   ON b.symbol = d.symbol AND d.trade_date >= b.known_from AND d.trade_date < coalesce(b.known_to, DATE '9999-12-31')
 LEFT JOIN newest_cash_flow AS c

@@ -55,6 +55,6 @@ COMMENT ON COLUMN daily_metrics.roe IS 'Roe, as reported. [as delivered]';
 COMMENT ON COLUMN daily_metrics.roe_diluted IS 'Roe diluted, as reported. [as delivered]';
 COMMENT ON COLUMN daily_metrics.shares_period_end IS 'Date of the numbers of shares that were known on the date.';
 COMMENT ON COLUMN daily_metrics.shares_announce_date IS 'Their date of publication, where the source states it.';
-COMMENT ON COLUMN daily_metrics.total_shares IS 'Shares issued, as reported; null where none are. daily_valuation has those of the metadata. [shares]';
+COMMENT ON COLUMN daily_metrics.total_shares IS 'Shares issued, as reported; null where none are. daily_valuation takes those of the metadata that was seen by then first. [shares]';
 COMMENT ON COLUMN daily_metrics.float_shares IS 'Shares that trade freely, as reported. [shares]';
 COMMENT ON COLUMN daily_metrics.region IS 'Region: CN, HK or US.';

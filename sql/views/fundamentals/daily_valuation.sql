@@ -1,8 +1,8 @@
 -- Each daily bar with its company's value and ratios, computed only from data that was known at the end of the day: the
--- newest reporting period known by then, in its newest version known by then, and the numbers of shares in that day's
--- metadata.
+-- newest reporting period known by then, in its newest version known by then. The numbers of shares are those of metadata
+-- that was seen by then, else those that were reported by then, else those of the first metadata that was seen.
 -- Grain: one row for each symbol and trading date. Inputs: raw.bars_1d, balance_sheet_history, cash_flow_history,
--- income_history, instrument_versions. Conditions on symbol and trade_date reach the files of the bars.
+-- income_history, instrument_versions, raw.known_shares. Conditions on symbol and trade_date reach the files of the bars.
 -- Units: currency of the listing for prices, of the statement for its items. The ratios are valid only if both are the
 -- same currency.
 CREATE OR REPLACE VIEW daily_valuation AS
@@ -25,10 +25,10 @@ SELECT
   d.symbol,
   d.trade_date,
   d.close,
-  i.total_shares,
-  i.known,
-  d.close * i.total_shares AS market_value,
-  d.close * i.float_shares AS float_market_value,
+  d.total_shares,
+  d.known,
+  d.close * d.total_shares AS market_value,
+  d.close * d.float_shares AS float_market_value,
   b.period_end AS balance_sheet_period_end,
   b.book_value,
   b.debt_to_assets,
@@ -40,9 +40,9 @@ SELECT
   c.operating_cash_flow_ttm,
   c.free_cash_flow_ttm,
   c.operating_cash_flow_yoy,
-  CASE WHEN b.book_value > 0 THEN d.close * i.total_shares / b.book_value END AS price_to_book,
-  c.operating_cash_flow_ttm / nullif(d.close * i.total_shares, 0) AS cash_flow_yield,
-  c.free_cash_flow_ttm / nullif(d.close * i.total_shares, 0) AS free_cash_flow_yield,
+  CASE WHEN b.book_value > 0 THEN d.close * d.total_shares / b.book_value END AS price_to_book,
+  c.operating_cash_flow_ttm / nullif(d.close * d.total_shares, 0) AS cash_flow_yield,
+  c.free_cash_flow_ttm / nullif(d.close * d.total_shares, 0) AS free_cash_flow_yield,
   n.period_end AS income_period_end,
   n.revenue_ttm,
   n.net_income_ttm,
@@ -50,13 +50,25 @@ SELECT
   n.net_margin,
   n.revenue_yoy,
   n.net_income_yoy,
-  n.net_income_ttm / nullif(i.total_shares, 0) AS earnings_per_share_ttm,
-  CASE WHEN n.net_income_ttm > 0 THEN d.close * i.total_shares / n.net_income_ttm END AS price_to_earnings,
-  CASE WHEN n.revenue_ttm > 0 THEN d.close * i.total_shares / n.revenue_ttm END AS price_to_sales,
+  n.net_income_ttm / nullif(d.total_shares, 0) AS earnings_per_share_ttm,
+  CASE WHEN n.net_income_ttm > 0 THEN d.close * d.total_shares / n.net_income_ttm END AS price_to_earnings,
+  CASE WHEN n.revenue_ttm > 0 THEN d.close * d.total_shares / n.revenue_ttm END AS price_to_sales,
   CASE WHEN b.book_value > 0 THEN n.net_income_ttm / b.book_value END AS return_on_equity,
   d.region
-FROM raw.bars_1d AS d
-ASOF LEFT JOIN instrument_versions AS i ON i.symbol = d.symbol AND d.trade_date >= i.from_date
+FROM (
+  SELECT b.symbol, b.trade_date, b.close, b.region,
+    CASE WHEN i.known = 'observed' THEN coalesce(i.total_shares, s.total_shares) ELSE coalesce(s.total_shares, i.total_shares) END
+      AS total_shares,
+    CASE WHEN i.known = 'observed' THEN coalesce(i.float_shares, s.float_shares) ELSE coalesce(s.float_shares, i.float_shares) END
+      AS float_shares,
+    CASE
+      WHEN s.total_shares IS NULL OR (i.known = 'observed' AND i.total_shares IS NOT NULL) THEN i.known
+      ELSE 'reported'
+    END AS known
+  FROM raw.bars_1d AS b
+  ASOF LEFT JOIN instrument_versions AS i ON i.symbol = b.symbol AND b.trade_date >= i.from_date
+  LEFT JOIN raw.known_shares AS s ON s.symbol = b.symbol AND b.trade_date >= s.known_from AND b.trade_date < s.known_to
+) AS d
 ASOF LEFT JOIN newest_balance_sheet AS b ON b.symbol = d.symbol AND d.trade_date >= b.known_from
 ASOF LEFT JOIN newest_cash_flow AS c ON c.symbol = d.symbol AND d.trade_date >= c.known_from
 ASOF LEFT JOIN newest_income AS n ON n.symbol = d.symbol AND d.trade_date >= n.known_from;
@@ -66,7 +78,7 @@ COMMENT ON COLUMN daily_valuation.symbol IS 'Instrument symbol.';
 COMMENT ON COLUMN daily_valuation.trade_date IS 'Trading date in the exchange''s own zone.';
 COMMENT ON COLUMN daily_valuation.close IS 'Last price, unadjusted. [currency]';
 COMMENT ON COLUMN daily_valuation.total_shares IS 'Shares issued, as known on the date. [shares]';
-COMMENT ON COLUMN daily_valuation.known IS 'observed: the metadata was seen by then; assumed: it is what was first seen of the instrument; null: the instrument has none.';
+COMMENT ON COLUMN daily_valuation.known IS 'Where total_shares is from: observed: metadata that was seen by then; reported: numbers of shares that were reported by then; assumed: the metadata that was first seen of the instrument; null: there is none.';
 COMMENT ON COLUMN daily_valuation.market_value IS 'close * total_shares. [currency]';
 COMMENT ON COLUMN daily_valuation.float_market_value IS 'close * float_shares, as known on the date. [currency]';
 COMMENT ON COLUMN daily_valuation.balance_sheet_period_end IS 'Reporting period of the balance sheet that was known on the date.';

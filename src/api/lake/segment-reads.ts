@@ -1,7 +1,7 @@
 import type { RecordBatch } from "apache-arrow";
 import { UsageError } from "../../core/errors.js";
 import { epochDay } from "../../core/time.js";
-import type { Lake, PointInTime } from "../../lake/lake.js";
+import { knownOf, type Lake, type PointInTime } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import { ALL_DAYS, BarReader, type StateReads } from "../../lake/segments/bar-reader.js";
 import type { BarsDemand } from "../../lake/segments/block.js";
@@ -21,7 +21,7 @@ import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { dateOption } from "../inputs.js";
 import type { TableFilter } from "./lake-queries.js";
-import { isNewest } from "./warm-readers.js";
+import { stateKey } from "./warm-readers.js";
 
 /** Number of past states whose tables are cached. */
 const MOST_PAST = 4;
@@ -64,7 +64,11 @@ export class SegmentReads implements AsyncDisposable {
     const snapshotOf = this.#tablesOf(state, table);
     if (demand === undefined || snapshotOf === undefined) return {};
     const adjusted = { ...demand, adjustment: adjust ?? "none" };
-    const { bars, ...rest } = await this.#bars.read(table, adjusted, { state, snapshotOf });
+    const { bars, ...rest } = await this.#bars.read(table, adjusted, {
+      state,
+      snapshotOf,
+      known: knownOf(state),
+    });
     if (bars === undefined) return rest;
     const batch = adjust === undefined ? viewBars(table, bars, names) : adjustedBars(table, bars, names);
     return batch === undefined ? {} : { batch };
@@ -92,16 +96,17 @@ export class SegmentReads implements AsyncDisposable {
     const { asOf, versions } = state;
     const isAlone = versions === undefined || (versions.size === 1 && versions.has(bars.name));
     if (!isAlone || (asOf !== undefined && asOf >= this.#lake.clock.now())) return undefined;
-    if (isNewest(state)) return (table) => this.#lake.snapshot(table).catch(() => undefined);
+    if (asOf === undefined && versions === undefined)
+      return (table) => this.#lake.snapshot(table).catch(() => undefined);
     return (table) =>
       this.#pastOf(state)(table).catch(() => {
-        this.#past.delete(keyOf(state));
+        this.#past.delete(stateKey(state));
         return undefined;
       });
   }
 
   #pastOf(state: PointInTime): (table: TableSchema) => Promise<Snapshot> {
-    const key = keyOf(state);
+    const key = stateKey(state);
     const reader = this.#past.get(key) ?? this.#lake.reader(state);
     this.#past.delete(key);
     this.#past.set(key, reader);
@@ -109,10 +114,6 @@ export class SegmentReads implements AsyncDisposable {
     if (this.#past.size > MOST_PAST && oldest !== undefined) this.#past.delete(oldest);
     return reader;
   }
-}
-
-function keyOf({ asOf, versions }: PointInTime): string {
-  return JSON.stringify([asOf, [...(versions ?? [])]]);
 }
 
 /**

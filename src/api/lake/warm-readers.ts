@@ -7,7 +7,7 @@ import { rejectsSql } from "../../lake/land/rejects.js";
 import { openReader, type Reader } from "../../lake/open-reader.js";
 import type { SegmentPlace } from "../../lake/segments/segment-folder.js";
 import { TABLES } from "../../schema/tables.js";
-import { epochMsOf, type TimeInput } from "../inputs.js";
+import { epochMsOf, knownAtOf, type TimeInput } from "../inputs.js";
 
 /** The state of a lake that is read. @default the newest version of each table at the time of the call */
 export interface LakeState {
@@ -15,10 +15,28 @@ export interface LakeState {
   readonly asOf?: TimeInput | undefined;
   /** Versions of single tables, by name; they take precedence over `asOf`. */
   readonly versions?: Readonly<Record<string, number>> | ReadonlyMap<string, number> | undefined;
+  /**
+   * Shows of these rows what was known then: an instant as for `asOf`, or a date without a time, which is the end of that
+   * trading date in each region. docs/sql.md has the rule of each table. @default everything
+   */
+  readonly knownAt?: TimeInput | undefined;
+  /**
+   * With `knownAt`: whether the first version of instruments and universes counts as known before the lake first saw it.
+   * @default false
+   */
+  readonly assumeReference?: boolean | undefined;
 }
 
+/** The names of the options of a state. */
+export const LAKE_STATE = {
+  asOf: true,
+  versions: true,
+  knownAt: true,
+  assumeReference: true,
+} satisfies Record<keyof LakeState, true>;
+
 /** The options as a state of the lake. @throws {UsageError} for an invalid time, an unknown table, or a version that is not an integer. */
-export function pointInTimeOf({ asOf, versions = {} }: LakeState): PointInTime {
+export function pointInTimeOf({ asOf, versions = {}, knownAt, assumeReference }: LakeState): PointInTime {
   const entries = [...(versions instanceof Map ? versions : Object.entries(versions))] as [string, number][];
   const names = TABLES.map(({ name }) => name);
   for (const [name, version] of entries) {
@@ -29,15 +47,24 @@ export function pointInTimeOf({ asOf, versions = {} }: LakeState): PointInTime {
     if (!Number.isInteger(version) || version < 0)
       throw new UsageError(`versions.${name}: ${version} is not a whole number from 0`);
   }
+  if (assumeReference === true && knownAt === undefined)
+    throw new UsageError("assumeReference needs knownAt", { hint: "give the time, or leave it out" });
   return {
     ...(asOf !== undefined && { asOf: epochMsOf("asOf", asOf) }),
     ...(entries.length > 0 && { versions: new Map(entries) }),
+    ...(knownAt !== undefined && { knownAt: knownAtOf("knownAt", knownAt) }),
+    ...(assumeReference === true && { assumesReference: true }),
   };
 }
 
-/** Whether every table is read at its newest version. */
-export function isNewest({ asOf, versions }: PointInTime): boolean {
-  return asOf === undefined && versions === undefined;
+/** Whether every table is read at its newest version, with all its rows. */
+function isNewest({ asOf, versions, knownAt }: PointInTime): boolean {
+  return asOf === undefined && versions === undefined && knownAt === undefined;
+}
+
+/** A text that differs for each point in time. */
+export function stateKey({ asOf, versions, knownAt, assumesReference }: PointInTime): string {
+  return JSON.stringify([asOf, [...(versions ?? [])], knownAt, assumesReference]);
 }
 
 /** Most readers that remain open: each has a database and the footers of the files that it read. */
@@ -158,9 +185,9 @@ export class WarmReaders implements AsyncDisposable {
 
   /** A text that differs where views would show something else. */
   async #stateOf(pointInTime: PointInTime): Promise<string> {
-    const { asOf, versions } = pointInTime;
+    const { asOf } = pointInTime;
     const isPast = asOf !== undefined && asOf < this.#lake.clock.now();
-    const pinned = JSON.stringify([asOf, [...(versions ?? [])], this.#lake.replacements]);
+    const pinned = `${stateKey(pointInTime)} ${this.#lake.replacements}`;
     if (isPast) return pinned;
     const { snapshots, refused } = await readableTables(this.#lake, pointInTime);
     return [

@@ -32,7 +32,12 @@ import {
   printJson,
 } from "../options/lake-option.js";
 import { loadSpec, shippedSpecs } from "../options/load-spec.js";
-import { type PointInTimeOptions, pointInTimeOf, pointInTimeOptions } from "../options/options.js";
+import {
+  knownAtOptions,
+  type PointInTimeOptions,
+  pointInTimeOf,
+  pointInTimeOptions,
+} from "../options/options.js";
 import { progressView } from "../progress.js";
 import { count, paint, plural, size, table } from "../text.js";
 
@@ -103,7 +108,8 @@ function addBuild(cli: Cli, parent: Command): void {
 Examples:
   barlake dataset build cn-daily --format qlib
   barlake dataset build cn-factors --format wide-parquet --from 2020-01-01
-  barlake dataset build mine.ts --as-of 2026-11-01T00:00:00Z     of the lake at that time
+  barlake dataset build mine.ts --as-of 2026-11-01T00:00:00Z     of the rows that the lake had then
+  barlake dataset build mine.ts --known-at 2026-06-30            of what was known at the end of that day
   barlake dataset build mine.ts --append                         equal to a full build, or refused with the reason`,
     )
     .action((name: string, options: BuildOptions) =>
@@ -214,6 +220,7 @@ async function folderNamed(name: string): Promise<string> {
 
 function specOptions(command: Command): Command {
   const [asOf, version] = pointInTimeOptions();
+  const [knownAt, assumesReference] = knownAtOptions();
   return command
     .argument("<spec>", "a spec's file, or the name of an included one")
     .addOption(new Option("--format <format>", "another format than the spec's").choices(DATASET_FORMATS))
@@ -225,6 +232,8 @@ function specOptions(command: Command): Command {
     .option("--to <date>", "trading date after the last one")
     .addOption(asOf)
     .addOption(version)
+    .addOption(knownAt)
+    .addOption(assumesReference)
     .addOption(lakeOption())
     .addOption(jsonOption());
 }

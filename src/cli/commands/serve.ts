@@ -1,21 +1,21 @@
-import { randomBytes } from "node:crypto";
 import { InvalidArgumentError, Option } from "commander";
 import { pino } from "pino";
 import { systemClock } from "../../client/system-clock.js";
 import { UsageError } from "../../core/errors.js";
 import type { Lake } from "../../lake/lake.js";
+import { knownAtText } from "../../market/known-at.js";
 import { REGIONS } from "../../market/regions.js";
 import { splitList } from "../../market/symbol.js";
 import { offsetMs } from "../../market/zone.js";
 import { startService } from "../../serve/http/service.js";
 import { PermitQuota } from "../../serve/keys/count/permit-quota.js";
-import { type KeyRing, plainKeys, ringOf, StoredKeys } from "../../serve/keys/key-ring.js";
 import { parseReplayTime, REPLAY_PATH, type Replay, replayRange } from "../../serve/replay/add-replay.js";
 import { instantText, MAX_SPEED, ReplayClock } from "../../serve/replay/replay-clock.js";
 import { type Cli, EXIT } from "../cli.js";
-import { type KeysLocation, keysAt, keysOption } from "../options/keys-option.js";
+import { keysAt, keysOf, keysOption } from "../options/keys-option.js";
 import { type CommonOptions, lakeOption, openExistingLake, reportMovedLake } from "../options/lake-option.js";
 import {
+  knownAtOptions,
   type PointInTimeOptions,
   pointInTimeOf,
   pointInTimeOptions,
@@ -43,10 +43,9 @@ interface Options extends CommonOptions, PointInTimeOptions {
  */
 const PATIENCE = { retries: 3, timeoutMs: 10_000 };
 
-const LOOPBACK = new Set(["127.0.0.1", "localhost", "::1"]);
-
 export function addServe(cli: Cli): void {
   const [asOf, version] = pointInTimeOptions();
+  const [knownAt] = knownAtOptions();
   cli.program
     .command("serve")
     .addOption(
@@ -81,10 +80,11 @@ export function addServe(cli: Cli): void {
     )
     .option(
       "--assume-reference",
-      "in a replay: instruments and universes that the lake first saw later were the same before",
+      "in a replay, or with --known-at: instruments and universes that the lake first saw later were the same before",
     )
     .addOption(asOf)
     .addOption(version)
+    .addOption(knownAt)
     .addOption(lakeOption())
     .addHelpText(
       "after",
@@ -98,6 +98,7 @@ together.
 Examples:
   barlake serve
   barlake serve --as-of 2026-11-01
+  barlake serve --known-at 2026-06-30                what was known at the end of that day, and nothing later
   barlake keys add alice --allow klines,reference --rpm 60
   barlake serve --replay 09:25+08:00 --speed 60      the newest day in China
   barlake serve --replay 2026-11-20T09:25+08:00 --speed 60
@@ -111,7 +112,7 @@ Examples:
       cli.action(async () => {
         const logger = pino({ name: "barlake", level: "info" }, pino.destination(2));
         const location = keysAt(options.keys);
-        const { ring, own } = await keysOf(options, location, (error) => {
+        const { ring, own } = await keysOf(options.host, location, (error) => {
           logger.error({ err: error }, "keys could not be read again: the earlier ones remain valid");
         });
         const { shared } = location;
@@ -123,12 +124,15 @@ Examples:
         const lake = await openExistingLake(options, { patience: PATIENCE });
         await reportMovedLake(lake);
         const replay = await replayOf(lake, options);
+        // In a replay, the assumption is the replay's.
+        const { assumeReference: _, ...ofReplay } = options;
+        const pointInTime = pointInTimeOf(replay === undefined ? options : ofReplay);
         const service = await startService(lake, {
           host: options.host,
           port: options.port,
           keys: ring,
           clock: systemClock,
-          pointInTime: pointInTimeOf(options),
+          pointInTime,
           logger,
           verify: options.verify,
           warmUp: options.warmUp,
@@ -141,6 +145,8 @@ Examples:
         process.stdout.write(`serving ${options.lake} at ${paint("bold", service.url)} (Ctrl-C ends it)\n`);
         process.stdout.write(`its interface, for people: ${service.url}/docs\n`);
         if (replay !== undefined) process.stdout.write(replayText(replay));
+        if (options.knownAt !== undefined)
+          process.stdout.write(`it shows what was known at ${knownAtText(options.knownAt)}\n`);
         if (own !== undefined) {
           process.stdout.write(`key for this run: ${own}\n\n`);
           process.stdout.write(`  curl -H "x-api-key: ${own}" "${service.url}/v1/exchanges"\n`);
@@ -162,12 +168,21 @@ Examples:
 async function replayOf(lake: Lake, options: Options): Promise<Replay | undefined> {
   const { replay: text, speed = 1, assumeReference = false } = options;
   if (text === undefined) {
-    if (options.speed === undefined && !assumeReference) return undefined;
+    const isAssumed = assumeReference && options.knownAt === undefined;
+    if (options.speed === undefined && !isAssumed) return undefined;
     throw new UsageError("--speed and --assume-reference need --replay", {
       hint: "add --replay 09:25+08:00",
     });
   }
-  const { range, regions } = await replayRange(lake, pointInTimeOf(options), systemClock.now());
+  if (options.knownAt !== undefined)
+    throw new UsageError("--replay has a clock that runs, --known-at one that stands still", {
+      hint: "leave one of them out",
+    });
+  const { range, regions } = await replayRange(
+    lake,
+    { asOf: options.asOf, versions: options.version },
+    systemClock.now(),
+  );
   const time = parseReplayTime(text, regions);
   const clock = new ReplayClock(systemClock, range, { time, speed });
   return { clock, regions, assumesReference: assumeReference };
@@ -196,22 +211,4 @@ function originsOf(text: string): string[] {
   throw new InvalidArgumentError(
     `${JSON.stringify(wrong ?? text)} is not an origin such as https://research.example`,
   );
-}
-
-/** The keys that the service accepts; `own` is a key made for this run. @throws {UsageError} */
-async function keysOf(
-  { host }: Options,
-  { keys: store }: KeysLocation,
-  onFault: (error: unknown) => void,
-): Promise<{ readonly ring: KeyRing; readonly own?: string }> {
-  const given = splitList(process.env.BARLAKE_SERVE_KEYS ?? "");
-  const stored = await StoredKeys.open(store, systemClock, onFault);
-  if (given.length + stored.size > 0) return { ring: ringOf(plainKeys(given), stored) };
-  if (!LOOPBACK.has(host)) {
-    throw new UsageError(`no keys: the service will not listen on ${host}`, {
-      hint: "make one with barlake keys add NAME, or leave --host out",
-    });
-  }
-  const own = randomBytes(16).toString("hex");
-  return { ring: ringOf(plainKeys([own]), stored), own };
 }

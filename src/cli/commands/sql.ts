@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { stripVTControlCharacters } from "node:util";
 import { Option } from "commander";
-import { isNewest } from "../../api/lake/warm-readers.js";
 import { QueryError, UsageError } from "../../core/errors.js";
 import { userFolder } from "../../core/user-folder.js";
 import type { QueryEngine } from "../../db/query-engine.js";
@@ -21,6 +20,7 @@ import type { FoundNotebook } from "../notebook/find-notebook.js";
 import { type NotebookOptions, notebookOptions, shippedText } from "../notebook/notebook-options.js";
 import { type CommonOptions, lakeOption, openExistingLake, reportMovedLake } from "../options/lake-option.js";
 import {
+  knownAtOptions,
   type PointInTimeOptions,
   pointInTimeOf,
   pointInTimeOptions,
@@ -55,6 +55,7 @@ const PRINTED_IN_PIECES: ReadonlySet<ResultFormat> = new Set(["arrow", "markdown
 
 export function addSql(cli: Cli): void {
   const [asOf, version] = pointInTimeOptions();
+  const [knownAt, assumesReference] = knownAtOptions();
   const [html, param] = notebookOptions();
   const command = cli.program
     .command("sql")
@@ -79,6 +80,8 @@ export function addSql(cli: Cli): void {
     )
     .addOption(asOf)
     .addOption(version)
+    .addOption(knownAt)
+    .addOption(assumesReference)
     .addOption(lakeOption())
     .addOption(
       new Option("--engine <engine>", "what runs the SQL: DuckDB here, or a Trino that has the lake's tables")
@@ -104,7 +107,8 @@ Examples:
   barlake sql -f report.sql --format csv
   barlake sql -f instrument --param symbol=600519.SH --html page.html
   barlake sql -f mine.sql --html page.html --watch             write it again when the file or the lake changes
-  barlake sql "from bars_1d" --as-of 2026-11-01T00:00:00Z      the lake at that time
+  barlake sql "from bars_1d" --as-of 2026-11-01T00:00:00Z      the rows that the lake had then
+  barlake sql "from daily_valuation" --known-at 2026-06-30     what was known at the end of that day
   barlake sql                                                  a shell: Tab completes, .help there
   barlake sql --engine trino --server http://trino:8080/lake/barlake "select count(*) from bars_1m"`,
     )
@@ -117,7 +121,8 @@ Examples:
         const { findSqlFile } = await import("../notebook/find-notebook.js");
         const { watchSql } = await import("../notebook/watch-sql.js");
         const { path } = await findSqlFile(file);
-        const lake = isNewest(pointInTimeOf(options)) ? await openExistingLake(options) : undefined;
+        const isPast = options.asOf !== undefined || options.version !== undefined;
+        const lake = isPast ? undefined : await openExistingLake(options);
         await watchSql({ path, lake, signal: cli.signal }, () => runSql(query, options, cli.signal));
         return EXIT.done;
       }),
@@ -139,7 +144,7 @@ async function runSql(query: string | undefined, options: Options, signal: Abort
     const { limit = NOTEBOOK_ROWS } = options;
     const { engine, progress } = place;
     const { showNotebook } = await import("../notebook/show-notebook.js");
-    const shown = { engine, progress, snapshots, asOf: options.asOf, limit, signal };
+    const shown = { engine, progress, snapshots, pointInTime: pointInTimeOf(options), limit, signal };
     return await showNotebook(found.notebook, options, shown);
   }
   await run(place, sql, options, signal).catch(async (error: unknown) => {
@@ -239,6 +244,8 @@ async function openDuckDB(lake: Lake, options: Options, statement?: string): Pro
 
 /** @throws {UsageError} for options that only DuckDB knows. */
 async function openTrino(options: Options): Promise<OpenedPlace> {
+  if (options.knownAt !== undefined)
+    throw new UsageError("--known-at is for DuckDB", { hint: "leave out --engine trino" });
   if (options.asOf !== undefined || options.version !== undefined) {
     throw new UsageError("--as-of and --version are for DuckDB", {
       hint: "in Trino, write FROM barlake_raw.bars_1d FOR VERSION AS OF 12",

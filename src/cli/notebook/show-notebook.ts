@@ -4,6 +4,7 @@ import { UsageError } from "../../core/errors.js";
 import type { QueryEngine } from "../../db/query-engine.js";
 import type { StatementResult } from "../../db/result/statement-result.js";
 import type { NamedValues } from "../../db/session/named-values.js";
+import type { PointInTime } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import type { Notebook, View } from "../../notebook/notebook.js";
 import { formatValues } from "../../notebook/page/format-values.js";
@@ -63,7 +64,7 @@ export interface NotebookPlace {
   readonly engine: QueryEngine;
   readonly progress: QueryProgress;
   readonly snapshots: readonly Snapshot[];
-  readonly asOf: number | undefined;
+  readonly pointInTime: PointInTime;
   /** Maximum number of rows of a table in the terminal. */
   readonly limit: number;
   readonly signal: AbortSignal;
@@ -111,7 +112,7 @@ async function writePage(
   target: string,
   notebook: Notebook,
   values: NamedValues,
-  { engine, progress, snapshots, asOf, signal }: NotebookPlace,
+  { engine, progress, snapshots, pointInTime, signal }: NotebookPlace,
 ): Promise<number> {
   let exit: number = EXIT.done;
   const runs: CellRun[] = [];
@@ -124,7 +125,7 @@ async function writePage(
     if (run.fault !== undefined) exit = reportFault(notebook, run);
   }
   const madeAt = systemClock.now();
-  const page = await notebookPage(pageContent(notebook, { values, runs, snapshots, asOf, madeAt }));
+  const page = await notebookPage(pageContent(notebook, { values, runs, snapshots, pointInTime, madeAt }));
   await replaceFile(target, (path) => writeFile(path, page));
   const charts = runs.filter(({ chart }) => chart !== undefined).length;
   const figures = [plural(runs.length, "cell"), plural(charts, "chart"), size(Buffer.byteLength(page))];

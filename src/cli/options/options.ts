@@ -1,8 +1,10 @@
 import { Argument, InvalidArgumentError, Option } from "commander";
 import { millisecondsInHour } from "date-fns/constants";
-import { textMs } from "../../api/inputs.js";
-import { DAY_MS } from "../../core/time.js";
+import { isDateText, textMs } from "../../api/inputs.js";
+import { UsageError } from "../../core/errors.js";
+import { DAY_MS, parseTradingDate } from "../../core/time.js";
 import type { PointInTime } from "../../lake/lake.js";
+import type { KnownAt } from "../../market/known-at.js";
 import type { TableSchema } from "../../schema/column.js";
 import { TABLES } from "../../schema/tables.js";
 
@@ -58,14 +60,30 @@ function parseRetention(given: string): number {
 export interface PointInTimeOptions {
   readonly asOf?: number;
   readonly version?: ReadonlyMap<string, number>;
+  readonly knownAt?: KnownAt;
+  readonly assumeReference?: boolean;
 }
 
 /** `--as-of TIME` and `--version TABLE=N`: an earlier state of the lake. */
 export function pointInTimeOptions(): [asOf: Option, version: Option] {
   return [
-    asOfOption("the lake at that time"),
+    asOfOption("the rows that the lake had at that time"),
     new Option("--version <table=n>", "a table as its version n had it; may be given for several").argParser(
       versionOf,
+    ),
+  ];
+}
+
+/** `--known-at TIME` and `--assume-reference`: of the rows that the lake has, those that were known then. */
+export function knownAtOptions(): [knownAt: Option, assumesReference: Option] {
+  return [
+    new Option(
+      "--known-at <time>",
+      "of these rows, what was known then: a date is the end of that trading date in each region, a time is ISO 8601 (UTC where no zone is given)",
+    ).argParser(knownAtOf),
+    new Option(
+      "--assume-reference",
+      "instruments and universes that the lake first saw after --known-at TIME were the same before",
     ),
   ];
 }
@@ -75,8 +93,22 @@ export function asOfOption(does: string): Option {
   return new Option("--as-of <time>", `${does} (ISO 8601; UTC where no zone is given)`).argParser(instant);
 }
 
-export function pointInTimeOf({ asOf, version }: PointInTimeOptions): PointInTime {
-  return { asOf, ...(version ? { versions: version } : {}) };
+/** The point in time that the options name. */
+export function pointInTimeOf({ asOf, version, ...known }: PointInTimeOptions): PointInTime {
+  const { knownAt, assumeReference } = known;
+  if (knownAt === undefined && assumeReference)
+    throw new UsageError("--assume-reference needs a time", { hint: "add --known-at 2026-06-30" });
+  return {
+    asOf,
+    ...(version ? { versions: version } : {}),
+    ...(knownAt === undefined ? {} : { knownAt }),
+    ...(assumeReference ? { assumesReference: true } : {}),
+  };
+}
+
+function knownAtOf(text: string): KnownAt {
+  const ms = instant(text);
+  return isDateText(text) ? parseTradingDate(text) : ms;
 }
 
 function instant(text: string): number {

@@ -1,6 +1,8 @@
 import { z } from "zod";
 import { LakeError, messageOf, UsageError } from "../../core/errors.js";
+import { parseTradingDate } from "../../core/time.js";
 import type { Storage } from "../../lake/storage/storage.js";
+import type { KnownAt } from "../../market/known-at.js";
 import type { Coverage } from "../panel/coverage.js";
 import { type DatasetDefinition, type DatasetSpec, defineDataset } from "../spec.js";
 
@@ -21,6 +23,10 @@ export interface Manifest {
   readonly lake: string;
   /** Version of each table that it was built from. */
   readonly tables: Readonly<Record<string, number>>;
+  /** What was known then is in it; absent where everything is. */
+  readonly knownAt?: KnownAt | undefined;
+  /** With `knownAt`: whether the first version of reference data counted as known before it was seen. */
+  readonly assumesReference?: boolean | undefined;
   /** Digest of the SQL of all views, including the user's own. */
   readonly views: string;
   /** First and last label's trading date. */
@@ -95,6 +101,8 @@ const shape = z.object({
   createdAt: z.string(),
   lake: z.string(),
   tables: z.record(z.string(), z.number().int().min(-1)),
+  knownAt: z.union([z.number(), z.string().transform(parseTradingDate)]).optional(),
+  assumesReference: z.boolean().optional(),
   views: z.string(),
   first: z.string(),
   last: z.string(),

@@ -95,14 +95,19 @@ function unlessStoreFault(error: unknown): undefined {
 
 async function comesOutAgain(
   lake: Lake,
-  { spec, tables, content }: Manifest,
+  { spec, tables, content, knownAt, assumesReference }: Manifest,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
   const output = join(tmpdir(), `barlake-dataset-${randomUUID()}`);
   const versions = new Map(Object.entries(tables).filter(([, version]) => version >= 0));
   try {
     // A table that did not exist yet has no version to read.
-    const pointInTime = { versions, ...(versions.size < Object.keys(tables).length ? { asOf: 0 } : {}) };
+    const pointInTime = {
+      versions,
+      ...(versions.size < Object.keys(tables).length ? { asOf: 0 } : {}),
+      knownAt,
+      assumesReference,
+    };
     return (await buildDataset(lake, { ...spec, output }, { pointInTime, signal })).content === content;
   } finally {
     await rm(output, { recursive: true, force: true });

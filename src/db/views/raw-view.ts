@@ -19,11 +19,21 @@ export interface ViewBranch {
   readonly where: string | undefined;
 }
 
+/** Which rows of a table its view shows. */
+export interface ShownRows {
+  /** @param others SELECTs of `of`. */
+  readonly query: (rows: string, others: readonly string[]) => string;
+  /** Other files that the query needs. */
+  readonly of: readonly ParquetFiles[];
+}
+
 export interface ViewedTable extends ParquetFiles {
   /** Why the table cannot be read: each statement that reads its view fails with this message. */
   readonly refused?: string;
   /** All rows, in parts; then `urls` is not read. @default one part without a condition */
   readonly branches?: readonly ViewBranch[];
+  /** Makes of the query of all rows that of the rows that the view shows. @default all are shown */
+  readonly shown?: ShownRows | undefined;
   /** A query of this database that has the rows of all files; then no file is read. @default the files */
   readonly copied?: string;
 }
@@ -47,11 +57,14 @@ export async function rawViewOf(
   const { table, columns } = viewed;
   const lists = new FileLists(listsName);
   const parts = await partsOf(session, viewed, lists);
+  const others: string[] = [];
+  for (const files of viewed.shown?.of ?? []) others.push(await parquetRelation(session, files, { lists }));
+  const rows = queryOf(parts);
   const view = `raw.${ident(table.name)}`;
   const comments = columns.map((column) => columnComment(view, column));
   return {
     table: table.name,
-    query: queryOf(parts),
+    query: viewed.shown === undefined ? rows : viewed.shown.query(rows, others),
     ofFiles: parts.filter(({ isOfFiles }) => isOfFiles).map(({ sql }) => sql),
     comments: [`COMMENT ON VIEW ${view} IS ${literal(table.doc)}`, ...comments],
     lists: lists.stored,

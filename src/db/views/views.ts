@@ -103,8 +103,9 @@ export function neededBy(statement: string | undefined): Needed {
   return { files, isNeeded: (name) => mentioned.has(name) };
 }
 
-function isEmpty({ urls, branches, refused, copied }: ViewedTable): boolean {
-  return urls.length === 0 && [branches, refused, copied].every((other) => other === undefined);
+function isEmpty({ urls, branches, refused, copied, shown }: ViewedTable): boolean {
+  const hasOthers = shown !== undefined && shown.of.length > 0;
+  return urls.length === 0 && !hasOthers && [branches, refused, copied].every((other) => other === undefined);
 }
 
 async function copyTemplate(session: Session): Promise<void> {

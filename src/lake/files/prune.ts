@@ -1,12 +1,13 @@
 import { lowerBound } from "../../core/lower-bound.js";
 import { compareText } from "../../core/text-order.js";
 import { parseTradingDate, type TimeRange, type TradingDate } from "../../core/time.js";
-import { isRegion, REGIONS, type Region } from "../../market/regions.js";
-import { addDays } from "../../market/sessions.js";
+import type { KnownAt } from "../../market/known-at.js";
+import { isRegion, REGION_NAMES, REGIONS, type Region } from "../../market/regions.js";
+import { addDays, finalEnd } from "../../market/sessions.js";
 import { instantOf } from "../../market/zone.js";
 import type { PartitionSpan } from "../../schema/column.js";
 import type { StagedPartition, StagedRows } from "../land/staged-rows.js";
-import type { DataFile } from "../log/snapshot.js";
+import type { DataFile, Snapshot } from "../log/snapshot.js";
 import { hashInName } from "./data-file.js";
 
 /**
@@ -114,6 +115,21 @@ function partitionTimes(file: DataFile): TimeRange | undefined {
   if (dates === undefined) return undefined;
   const { zone } = REGIONS[region];
   return { start: instantOf(dates.first, zone), end: instantOf(dates.next, zone) };
+}
+
+/** The files that may have minutes of days that are not final at a time. */
+export function runningFiles({ files }: Pick<Snapshot, "files">, knownAt: KnownAt): DataFile[] {
+  // At the end of a date no day is running.
+  if (typeof knownAt !== "number") return [];
+  return [...files.values()].filter((file) => {
+    const { start, end } = fileRange(file);
+    return start <= knownAt && end > runningSince(knownAt);
+  });
+}
+
+/** The earliest instant (epoch milliseconds) of a day that is not final in some region. */
+function runningSince(now: number): number {
+  return Math.min(...REGION_NAMES.map((region) => finalEnd(region, now)));
 }
 
 /** What a query needs from a table: symbols of one region and, for bars, a range of timestamps. */

@@ -1,10 +1,16 @@
+import { epochDay } from "../../core/time.js";
+import type { Known } from "../../db/market/known-sql.js";
 import type { StoredSymbols } from "../../db/market/read-ex-rules.js";
 import type { ExEvent, ExRuleOf } from "../../market/ex-rule.js";
+import { knownDates } from "../../market/known-at.js";
 import type { Adjustment } from "../../market/period.js";
+import { byRegion } from "../../market/regions.js";
+import { regionOf } from "../../market/symbol.js";
 import { CORPORATE_ACTIONS, EX_FACTORS, SYMBOL_CHANGES } from "../../schema/actions.js";
-import { ABSENCES_1D, BARS_1D, TRADING_DAYS } from "../../schema/bars.js";
+import { ABSENCES_1D, BARS_1D, BARS_1M, TRADING_DAYS } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
 import { ByVersion, versionsOf } from "../by-version.js";
+import { runningFiles } from "../files/prune.js";
 import type { Snapshot } from "../log/snapshot.js";
 import { adjustPrices, EX_EVENT_COLUMNS, exEventsOf } from "./adjust-bars.js";
 import type { Bars, BarsDemand } from "./block.js";
@@ -34,6 +40,8 @@ export interface BarState<State> {
   readonly state: State;
   /** A table in the state; undefined where the views say what is wrong. */
   readonly snapshotOf: (table: TableSchema) => Promise<Snapshot | undefined>;
+  /** Reads what was known then. @default everything */
+  readonly known: Known | undefined;
 }
 
 /** Which bars are read, and how their prices are adjusted. */
@@ -60,8 +68,10 @@ export class BarReader<State> {
     this.#reads = reads;
   }
 
-  /** @param table of bars. @param demand for adjusted prices with the column `trade_date`. */
-  async read(table: TableSchema, demand: AdjustedDemand, at: BarState<State>): Promise<SegmentBars> {
+  /** @param table of bars. @param asked by days; for adjusted prices with the column `trade_date`. */
+  async read(table: TableSchema, asked: AdjustedDemand, at: BarState<State>): Promise<SegmentBars> {
+    if (await hasRunningDay(table, at)) return {};
+    const demand = { ...asked, rangeOf: upTo(at.known, asked.rangeOf) };
     const { symbols, adjustment, prepare } = demand;
     const isAdjusted = adjustment !== "none";
     const others = isAdjusted ? [SYMBOL_CHANGES, BARS_1D, ...EX_RULE_TABLES] : [SYMBOL_CHANGES];
@@ -83,7 +93,7 @@ export class BarReader<State> {
     const rules = EX_RULE_TABLES.flatMap((one) => find(one) ?? []);
     const ruleOf = await this.#valueOf(this.#rules, rules, at, this.#reads.rules);
     if (ruleOf === undefined) return {};
-    const { events, ...rest } = await segmentEvents(this.#segments, daily, symbols, ruleOf);
+    const { events, ...rest } = await segmentEvents(this.#segments, daily, symbols, ruleOf, at.known);
     if (events === undefined) return rest;
     adjustPrices(bars, events, adjustment);
     return { bars };
@@ -100,6 +110,7 @@ export class BarReader<State> {
     read: (state: State) => Promise<T>,
   ): Promise<T | undefined> {
     const versions = versionsOf(snapshots);
+    const key = at.known === undefined ? versions : `${versions} ${JSON.stringify(at.known)}`;
     const load = async (): Promise<T> => {
       const value = await read(at.state);
       const after = await snapshotsOf(
@@ -109,7 +120,7 @@ export class BarReader<State> {
       if (after === undefined || versionsOf(after) !== versions) throw new Error(`versions: not ${versions}`);
       return value;
     };
-    return cache.of(versions, load).catch(() => undefined);
+    return cache.of(key, load).catch(() => undefined);
   }
 }
 
@@ -122,12 +133,38 @@ export async function segmentEvents(
   daily: Snapshot,
   symbols: readonly string[],
   ruleOf: ExRuleOf,
+  known?: Known,
 ): Promise<Omit<SegmentBars, "bars"> & { readonly events?: ReadonlyMap<string, readonly ExEvent[]> }> {
-  const history: BarsDemand = { symbols, by: "day", rangeOf: () => ALL_DAYS, columns: EX_EVENT_COLUMNS };
+  const rangeOf = upTo(known, () => ALL_DAYS);
+  const history: BarsDemand = { symbols, by: "day", rangeOf, columns: EX_EVENT_COLUMNS };
   const { bars, ...rest } = await segments.read(daily, history);
   if (bars === undefined) return rest;
   const events = exEventsOf(bars, ruleOf);
   return events === undefined ? {} : { events };
+}
+
+/**
+ * Whether a day was running at the time: its bar is made of minutes, and its minutes are only those that had ended. Such rows
+ * come from the views.
+ */
+async function hasRunningDay<State>(
+  table: TableSchema,
+  { known, snapshotOf }: BarState<State>,
+): Promise<boolean> {
+  if (typeof known?.knownAt !== "number") return false;
+  const minutes = await snapshotOf(BARS_1M);
+  return table === BARS_1M || minutes === undefined || runningFiles(minutes, known.knownAt).length > 0;
+}
+
+/** Ranges of days until the newest date whose bars were final then. */
+function upTo(known: Known | undefined, rangeOf: BarsDemand["rangeOf"]): BarsDemand["rangeOf"] {
+  if (known === undefined) return rangeOf;
+  const ends = byRegion((region) => epochDay(knownDates(known.knownAt, region).final) + 1);
+  return (symbol) => {
+    const { from, to } = rangeOf(symbol);
+    const region = regionOf(symbol);
+    return { from, to: Math.min(to, region === undefined ? to : ends[region]) };
+  };
 }
 
 /** Tables in a state; undefined where one of them cannot be read. */

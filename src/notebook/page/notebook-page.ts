@@ -4,8 +4,9 @@ import { basename } from "node:path";
 import { BarlakeError } from "../../core/errors.js";
 import { VERSION } from "../../core/version.js";
 import type { NamedValues } from "../../db/session/named-values.js";
-import { rowCount } from "../../lake/lake.js";
+import { type PointInTime, rowCount } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
+import { knownAtText } from "../../market/known-at.js";
 import type { Notebook } from "../notebook.js";
 import type { CellRun, MostRows } from "../run-notebook.js";
 import { cellHtml, escapeHtml, scriptJson } from "./cell-html.js";
@@ -27,8 +28,8 @@ interface PageContent {
   readonly parameters: readonly (readonly [name: string, value: string])[];
   readonly runs: readonly CellRun[];
   readonly tables: readonly PageTable[];
-  /** The point in time of the lake, in epoch milliseconds; undefined: its newest version. */
-  readonly asOf: number | undefined;
+  /** The state of the lake. */
+  readonly pointInTime: PointInTime;
   /** When the page was created, in epoch milliseconds. */
   readonly madeAt: number;
   /** Version of barlake. */
@@ -113,11 +114,16 @@ function parametersHtml({ parameters }: PageContent): string {
   return `<dl class="parameters">${chips.join("")}</dl>`;
 }
 
-function footHtml({ path, tables, asOf, madeAt, version }: PageContent): string {
+function footHtml({ path, tables, pointInTime: { asOf, knownAt }, madeAt, version }: PageContent): string {
   const versions = tables
     .filter((table) => table.version >= 0)
     .map(({ name, version: at, rows }) => `${name} v${at} (${rows.toLocaleString("en-US")} rows)`);
-  const heading = asOf === undefined ? "" : `<p>The lake as of ${instant(asOf)}.</p>`;
+  const heading = [
+    ...(asOf === undefined ? [] : [`The lake as of ${instant(asOf)}.`]),
+    ...(knownAt === undefined ? [] : [`What was known at ${knownAtText(knownAt)}.`]),
+  ]
+    .map((text) => `<p>${text}</p>`)
+    .join("");
   return `<footer>
 ${heading}<p>${escapeHtml(versions.join(" · ")) || "The lake is empty."}</p>
 <p>${escapeHtml(basename(path))} · made ${instant(madeAt)} by barlake ${escapeHtml(version)} · charts by
@@ -138,8 +144,7 @@ interface PageSource {
   readonly values: NamedValues;
   readonly runs: readonly CellRun[];
   readonly snapshots: readonly Snapshot[];
-  /** The point in time of the lake, in epoch milliseconds; undefined: its newest version. */
-  readonly asOf: number | undefined;
+  readonly pointInTime: PointInTime;
   /** When the page is created, in epoch milliseconds. */
   readonly madeAt: number;
 }
@@ -147,14 +152,23 @@ interface PageSource {
 /** The content of a page for a notebook that has run. */
 export function pageContent(
   { title, path }: Notebook,
-  { values, runs, snapshots, asOf, madeAt }: PageSource,
+  { values, runs, snapshots, pointInTime, madeAt }: PageSource,
 ): PageContent {
   const tables = snapshots.map((snapshot) => ({
     name: snapshot.table.name,
     version: snapshot.version,
     rows: rowCount(snapshot),
   }));
-  return { title, path, parameters: parameterTexts(values), runs, tables, asOf, madeAt, version: VERSION };
+  return {
+    title,
+    path,
+    parameters: parameterTexts(values),
+    runs,
+    tables,
+    pointInTime,
+    madeAt,
+    version: VERSION,
+  };
 }
 
 /** The values of parameters as texts. */

@@ -3,9 +3,9 @@ import type { ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import cors from "@fastify/cors";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
-import { cannotListen } from "../../core/errors.js";
+import { cannotListen, UsageError } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
-import { type Lake, type PointInTime, replacedText } from "../../lake/lake.js";
+import { knownOf, type Lake, type PointInTime, replacedText } from "../../lake/lake.js";
 import { spillOptions } from "../../lake/local/work-folder.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { TableSchema } from "../../schema/column.js";
@@ -24,7 +24,7 @@ import { LakeReader, type LakeView, type ReaderOptions, type Reading } from "../
 import type { LakeVersion } from "../read/lake-version.js";
 import { REFERENCE_TABLES } from "../read/reference-data.js";
 import { SessionPool } from "../read/session-pool.js";
-import { addReplay, REPLAY_TIME_HEADER, type Replay } from "../replay/add-replay.js";
+import { addReplay, fixedReplay, REPLAY_TIME_HEADER, type Replay } from "../replay/add-replay.js";
 import { type AsOfTime, instantText } from "../replay/replay-clock.js";
 import { addStream, streamOptions } from "../stream/add-stream.js";
 import { replayedQuoteBars } from "../stream/requested-quotes.js";
@@ -188,7 +188,14 @@ const QUERY_MEMORY = "256MB";
  * where the lake cannot be read, or does not have the version; {@link BarlakeError} where the service cannot listen on
  * the address.
  */
-export async function startService(lake: Lake, options: ServiceOptions): Promise<Service> {
+export async function startService(lake: Lake, given: ServiceOptions): Promise<Service> {
+  const known = knownOf(given.pointInTime ?? {});
+  if (known !== undefined && given.replay !== undefined)
+    throw new UsageError("a service either replays, or stands still at a time that is given with the lake");
+  const options =
+    known === undefined
+      ? given
+      : { ...given, replay: await fixedReplay(lake, given.pointInTime ?? {}, known, given.clock) };
   const pool = await SessionPool.open(options.connections ?? 3, {
     memoryLimit: QUERY_MEMORY,
     ...spillOptions(lake.work),

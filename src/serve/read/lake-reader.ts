@@ -3,6 +3,7 @@ import { setImmediate } from "node:timers/promises";
 import { LakeError } from "../../core/errors.js";
 import { lowerBound } from "../../core/lower-bound.js";
 import type { LentMemory } from "../../core/memory-pool.js";
+import type { TradingDate } from "../../core/time.js";
 import { readExRules, readKnownDays } from "../../db/market/read-ex-rules.js";
 import { ByVersion, versionsOf } from "../../lake/by-version.js";
 import { fileRange } from "../../lake/files/prune.js";
@@ -12,6 +13,7 @@ import type { SegmentOptions } from "../../lake/places.js";
 import { EX_RULE_TABLES } from "../../lake/segments/bar-reader.js";
 import { SegmentReader } from "../../lake/segments/segment-reader.js";
 import type { ExEvent, ExRuleOf } from "../../market/ex-rule.js";
+import { knownDates } from "../../market/known-at.js";
 import { byRegion, REGION_NAMES, type Region } from "../../market/regions.js";
 import { TradingCalendar } from "../../market/trading-calendar.js";
 import { CORPORATE_ACTIONS } from "../../schema/actions.js";
@@ -32,7 +34,6 @@ import {
 import { QuoteTexts } from "../klines/quote-texts.js";
 import { SingleFlight } from "../klines/single-flight.js";
 import type { AsOfTime } from "../replay/replay-clock.js";
-import { lastOpened } from "../replay/visible-rows.js";
 import { FileVerifier, LakeVersion, NullColumns } from "./lake-version.js";
 import {
   loadReferenceData,
@@ -168,6 +169,12 @@ export interface ReaderOptions {
   readonly assumesReference?: boolean | undefined;
 }
 
+/** A date of each region at the time of a version's visible rows; none where all rows are visible. */
+function datesOf({ visibleUntil }: LakeVersion, name: "opened" | "today"): TradingDate[] {
+  if (visibleUntil === undefined) return [];
+  return REGION_NAMES.map((region) => knownDates(visibleUntil, region)[name]);
+}
+
 /** Reads a lake for many requests. Each request reads the newest versions; derived data is cached per version. */
 export class LakeReader {
   readonly #lake: Lake;
@@ -262,7 +269,7 @@ export class LakeReader {
   at({ now, visibleUntil }: AsOfTime, reading: Reading): LakeView {
     const { caller, signal, acquireMemory, memory, buildsSegments = true } = reading;
     const assumesReference = this.#assumesReference;
-    const visibility = visibleUntil === undefined ? undefined : { until: visibleUntil, assumesReference };
+    const known = visibleUntil === undefined ? undefined : { knownAt: visibleUntil, assumesReference };
     const { replacements } = this.#lake;
     const version = new LakeVersion(
       {
@@ -272,7 +279,7 @@ export class LakeReader {
         verifier: this.#verifier,
         segments: this.#segments,
         nullColumns: this.#nullColumns,
-        visibility,
+        known,
       },
       signal,
     );
@@ -305,25 +312,25 @@ export class LakeReader {
       return this.#reference.of(versions, () => loadReferenceData(version.shared));
     const times = await this.#referenceTimes.of(versions, () => loadReferenceTimes(version.whole));
     const seen = lowerBound(0, times.length, (at) => (times[at] as number) > visibleUntil);
-    return this.#reference.of(`${versions} ${seen}`, () => loadReferenceData(version.shared));
+    // Instruments whose first version counts as known before are those that are listed.
+    const today = version.assumesReference ? datesOf(version, "today") : [];
+    return this.#reference.of([versions, seen, ...today].join(" "), () => loadReferenceData(version.shared));
   }
 
   async #calendarsOf(version: LakeVersion): Promise<Calendars> {
     const versions = versionsOf([await version.snapshot(TRADING_DAYS)]);
-    const { visibleUntil } = version;
-    const last =
-      visibleUntil === undefined ? [] : REGION_NAMES.map((region) => lastOpened(region, visibleUntil));
-    return this.#calendars.of([versions, ...last].join(" "), () => loadCalendars(version.shared));
+    return this.#calendars.of([versions, ...datesOf(version, "opened")].join(" "), () =>
+      loadCalendars(version.shared),
+    );
   }
 
   async #rulesOf(version: LakeVersion): Promise<ExRuleOf> {
     const tables = await Promise.all(EX_RULE_TABLES.map((table) => version.snapshot(table)));
-    const { visibleUntil } = version;
-    const last =
-      visibleUntil === undefined ? [] : REGION_NAMES.map((region) => lastOpened(region, visibleUntil));
     // Sessions come with a day, an action or its correction at any time.
     const hasActions = tables.some(({ table, files }) => table === CORPORATE_ACTIONS && files.size > 0);
-    const key = hasActions ? await version.stateOf(EX_RULE_TABLES) : [versionsOf(tables), ...last].join(" ");
+    const key = hasActions
+      ? await version.stateOf(EX_RULE_TABLES)
+      : [versionsOf(tables), ...datesOf(version, "opened")].join(" ");
     const load = (): Promise<ExRuleOf> => {
       const { shared } = version;
       return shared.query(async (session) => {

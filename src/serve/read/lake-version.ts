@@ -1,10 +1,11 @@
 import { LakeError } from "../../core/errors.js";
+import { type Known, knownRowsSql } from "../../db/market/known-sql.js";
 import { ident, literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
 import { versionsOf } from "../../lake/by-version.js";
 import { hashInName } from "../../lake/files/data-file.js";
-import { fileRange, rowsOfFiles } from "../../lake/files/prune.js";
+import { rowsOfFiles, runningFiles } from "../../lake/files/prune.js";
 import {
   damageError,
   damageOf,
@@ -17,7 +18,6 @@ import type { DataFile, Snapshot } from "../../lake/log/snapshot.js";
 import type { SegmentReader } from "../../lake/segments/segment-reader.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import { DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
-import { runningSince, type Visibility, visibleRowsSql } from "../replay/visible-rows.js";
 import type { SessionPool } from "./session-pool.js";
 
 /** Least number of rows for which footers are read: fewer rows are read quickly in any case. */
@@ -191,6 +191,11 @@ function pathOf({ table }: Snapshot, { path }: DataFile): string {
   return `${table.name}/${path}`;
 }
 
+/** The instant at which visible rows were known, epoch milliseconds. */
+interface Visible extends Known {
+  readonly knownAt: number;
+}
+
 /** What a version is read with. */
 interface LakeSource {
   readonly lake: Lake;
@@ -202,8 +207,8 @@ interface LakeSource {
   /** Reads bars from segments. Undefined: all bars are read from data files. */
   readonly segments: SegmentReader | undefined;
   readonly nullColumns: NullColumns;
-  /** Decides which rows are visible. Undefined: all rows are. */
-  readonly visibility: Visibility | undefined;
+  /** When visible rows were known. Undefined: all rows are visible. */
+  readonly known: Visible | undefined;
 }
 
 /**
@@ -229,7 +234,7 @@ export class LakeVersion {
 
   /** The same version with all rows, for data that is derived once from all rows and shown only in part. */
   get whole(): LakeVersion {
-    return new LakeVersion({ ...this.#source, visibility: undefined }, undefined, this.#snapshots);
+    return new LakeVersion({ ...this.#source, known: undefined }, undefined, this.#snapshots);
   }
 
   /** Reads bars from segments. They contain all rows of a version, including rows that are not visible. */
@@ -239,12 +244,12 @@ export class LakeVersion {
 
   /** Rows after this instant (epoch milliseconds) are not visible. Undefined: all rows are visible. */
   get visibleUntil(): number | undefined {
-    return this.#source.visibility?.until;
+    return this.#source.known?.knownAt;
   }
 
   /** Whether reference data counts as known before it was first seen. */
   get assumesReference(): boolean {
-    return this.#source.visibility?.assumesReference ?? false;
+    return this.#source.known?.assumesReference ?? false;
   }
 
   /** The table at the version of the request's first use of it. The log is checked for newer entries at most once. */
@@ -269,11 +274,12 @@ export class LakeVersion {
    */
   async relation(session: Session, snapshot: Snapshot, files: Iterable<DataFile>): Promise<string> {
     const whole = await this.#allRows(session, snapshot, files);
-    const { visibility } = this.#source;
-    if (visibility === undefined) return whole;
+    const { known } = this.#source;
+    if (known === undefined) return whole;
     const { table } = snapshot;
-    const minutes = table === BARS_1D ? await this.#runningMinutes(session, visibility.until) : undefined;
-    return visibleRowsSql(table, whole, visibility, minutes);
+    const minutes = table === BARS_1D ? await this.#runningMinutes(session, known.knownAt) : undefined;
+    const running = minutes === undefined ? undefined : { minutes, symbols: "SELECT symbol FROM requested" };
+    return knownRowsSql(table, whole, known, running);
   }
 
   async #allRows(session: Session, snapshot: Snapshot, files: Iterable<DataFile>): Promise<string> {
@@ -287,12 +293,7 @@ export class LakeVersion {
   /** SQL of the minutes of days that are not final; it may return other minutes of the same files, too. */
   async #runningMinutes(session: Session, until: number): Promise<string> {
     const snapshot = await this.snapshot(BARS_1M);
-    const since = runningSince(until);
-    const files = [...snapshot.files.values()].filter((file) => {
-      const { start, end } = fileRange(file);
-      return start <= until && end > since;
-    });
-    return this.#allRows(session, snapshot, files);
+    return this.#allRows(session, snapshot, runningFiles(snapshot, until));
   }
 
   /**

@@ -2,16 +2,18 @@ import { parseISO } from "date-fns/parseISO";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { LakeError, UsageError } from "../../core/errors.js";
-import { parseTradingDate, type TimeRange, type TradingDate } from "../../core/time.js";
+import { type Clock, parseTradingDate, type TimeRange, type TradingDate } from "../../core/time.js";
+import type { Known } from "../../db/market/known-sql.js";
 import { fileRange } from "../../lake/files/prune.js";
 import type { Lake, PointInTime } from "../../lake/lake.js";
+import { knownDates } from "../../market/known-at.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import { dayRange } from "../../market/sessions.js";
 import { instantOf, localDate } from "../../market/zone.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import { RequestError } from "../http/request-error.js";
 import type { Caller } from "../keys/key-ring.js";
-import { instantText, type ReplayClock } from "./replay-clock.js";
+import { instantText, ReplayClock } from "./replay-clock.js";
 
 /** The times and regions of a lake that can be replayed. */
 interface ReplayRange {
@@ -113,6 +115,32 @@ export interface Replay {
   readonly regions: ReplayRange["regions"];
   /** Whether the first version of reference data counts as known before the lake first saw it. @default false */
   readonly assumesReference?: boolean;
+  /** Whether its time cannot be set. @default false */
+  readonly isFixed?: boolean;
+}
+
+/**
+ * The replay that stands still at a time, which need not have bars. @throws {UsageError} for a date that ends at different
+ * times at the exchanges of the lake: the responses of a service have one clock.
+ */
+export async function fixedReplay(
+  lake: Lake,
+  pointInTime: PointInTime,
+  { knownAt, assumesReference = false }: Known,
+  real: Pick<Clock, "now" | "monotonic">,
+): Promise<Replay> {
+  const { range, regions } = await replayRange(lake, pointInTime, real.now());
+  const ends = new Set([...regions.keys()].map((region) => knownDates(knownAt, region).until));
+  const [until = 0, ...others] = ends;
+  if (others.length > 0)
+    throw new UsageError(
+      `the date ${knownAt} ends at different times in ${[...regions.keys()].join(" and ")}, and a service has one clock`,
+      { hint: `give an instant, such as ${[...ends].map((end) => instantText(end + 1)).join(" or ")}` },
+    );
+  // The midnight that ends a date: what was announced on it is known.
+  const time = typeof knownAt === "number" ? until : until + 1;
+  const wide = { start: Math.min(range.start, time), end: Math.max(range.end, time + 1) };
+  return { clock: new ReplayClock(real, wide, { time, speed: 0 }), regions, assumesReference, isFixed: true };
 }
 
 const change = z.strictObject({
@@ -142,6 +170,8 @@ export function addReplay(
   app.post(REPLAY_PATH, (request) => {
     const own = running();
     const caller = callerOf(request);
+    if (own.isFixed === true)
+      throw new RequestError("FORBIDDEN", "the time of the service is fixed: it shows what was known then");
     if (caller?.mayReplay !== true)
       throw new RequestError("FORBIDDEN", `${caller?.name ?? "the key"} may not set the time of the replay`);
     setReplay(own, request.body);

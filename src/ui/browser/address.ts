@@ -7,7 +7,7 @@ interface Address {
 }
 
 /** Names in the query that apply to the whole workspace, and remain when the view changes. */
-const SHARED = ["asof"];
+const SHARED = ["asof", "known", "assume"];
 const listeners = new Set<() => void>();
 
 function current(): Address {

@@ -13,7 +13,8 @@ import { text, translated } from "./texts.js";
 /** Shows which version the workspace shows, with a slider to earlier versions. */
 function AsOf() {
   const { report } = useShownState();
-  const asOf = useAddress().query.get("asof");
+  const { query } = useAddress();
+  const [asOf, known] = [query.get("asof"), query.get("known")];
   const [isOpen, setOpen] = useState(false);
   const [times, setTimes] = useState<readonly number[]>([]);
   const root = useRef<HTMLDivElement>(null);
@@ -48,12 +49,18 @@ function AsOf() {
     >
       <button
         type="button"
-        class={asOf === undefined ? "chip" : "chip past"}
+        class={asOf === undefined && known === undefined ? "chip" : "chip past"}
         aria-expanded={isOpen}
         onClick={() => setOpen(!isOpen)}
       >
         <span class="quiet">{asOf === undefined ? text("newest") : text("asOf")}</span>{" "}
         {shownAt > 0 ? <time>{instant(shownAt)}</time> : "…"}
+        {known !== undefined && (
+          <>
+            {" · "}
+            <span class="quiet">{text("known")}</span> <time>{known}</time>
+          </>
+        )}
       </button>
       {isOpen && (
         <div class="panel" role="group" aria-label={text("asOfTitle")}>
@@ -77,9 +84,44 @@ function AsOf() {
               </button>
             </>
           )}
+          <KnownAt known={known} isAssumed={query.get("assume") === "1"} />
         </div>
       )}
     </div>
+  );
+}
+
+/** The date at whose end what is shown was known. */
+function KnownAt({ known, isAssumed }: { readonly known: string | undefined; readonly isAssumed: boolean }) {
+  const id = useId();
+  return (
+    <>
+      <label for={id}>
+        <strong>{text("knownTitle")}</strong>
+      </label>
+      <input
+        id={id}
+        type="date"
+        value={known ?? ""}
+        onChange={(event) => change({ known: event.currentTarget.value || undefined }, false)}
+      />
+      <p class="quiet">{text("knownHelp")}</p>
+      {known !== undefined && (
+        <>
+          <label>
+            <input
+              type="checkbox"
+              checked={isAssumed}
+              onChange={() => change({ assume: isAssumed ? undefined : "1" }, false)}
+            />{" "}
+            {text("assumeReference")}
+          </label>
+          <button type="button" onClick={() => change({ known: undefined, assume: undefined }, false)}>
+            {text("knownNow")}
+          </button>
+        </>
+      )}
+    </>
   );
 }
 

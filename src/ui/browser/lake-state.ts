@@ -21,7 +21,8 @@ export const StateContext = createContext<ShownState | undefined>(undefined);
 
 /** The state at the time in the address, and the tables that have changed since; shown until the user renews it. */
 export function useLakeState(): ShownState {
-  const asOf = useAddress().query.get("asof");
+  const { query } = useAddress();
+  const [asOf, known, assume] = [query.get("asof"), query.get("known"), query.get("assume")];
   const [report, setReport] = useState<LakeReport>();
   const [fault, setFault] = useState<Fault>();
   const [newest, setNewest] = useState<LakeReport>();
@@ -33,11 +34,14 @@ export function useLakeState(): ShownState {
       setNewest(undefined);
       setFault(undefined);
     };
-    askJson<LakeReport>(apiAddress("state", { asof: asOf }), stop.signal).then(show, (error: unknown) => {
-      if (!stop.signal.aborted) setFault(faultOf(error));
-    });
+    askJson<LakeReport>(apiAddress("state", { asof: asOf, known, assume }), stop.signal).then(
+      show,
+      (error: unknown) => {
+        if (!stop.signal.aborted) setFault(faultOf(error));
+      },
+    );
     return () => stop.abort();
-  }, [asOf, round]);
+  }, [asOf, known, assume, round]);
   useEffect(() => {
     if (asOf !== undefined) return;
     const see = (found: LakeReport): void => {
@@ -46,11 +50,13 @@ export function useLakeState(): ShownState {
     };
     const check = (): void => {
       if (document.hidden) return;
-      askJson<LakeReport>(apiAddress("state", {})).then(see, (error: unknown) => setFault(faultOf(error)));
+      askJson<LakeReport>(apiAddress("state", { known, assume })).then(see, (error: unknown) =>
+        setFault(faultOf(error)),
+      );
     };
     const timer = setInterval(check, CHECK_MS);
     return () => clearInterval(timer);
-  }, [asOf]);
+  }, [asOf, known, assume]);
   const isChanged = report !== undefined && newest !== undefined && newest.state !== report.state;
   return {
     report,

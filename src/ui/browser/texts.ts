@@ -30,6 +30,17 @@ export const text = texts({
   asOfTitle: ["Version of the lake", "数据湖当时的样子"],
   backToNewest: ["Back to the newest", "回到最新"],
   asOfNow: ["Newest version of each table", "每张表的最新版本"],
+  known: ["known at", "已知截至"],
+  knownTitle: ["What was known at the end of a day", "某日收盘后已知的内容"],
+  knownHelp: [
+    "Bars, statements, actions and names as they were known then; nothing that was learned later.",
+    "只显示当日结束时已知的行情、财报、公司行动和名称，之后才知道的一律不显示。",
+  ],
+  knownNow: ["Everything", "全部"],
+  assumeReference: [
+    "Instruments that the lake first saw later were the same before",
+    "之后才首次见到的标的视为此前不变",
+  ],
   noEarlier: ["The lake has no version that is more than a minute older.", "没有再早一分钟以上的版本。"],
   market: ["Market", "市场"],
   session: ["session of", "交易日"],

@@ -1,7 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { textMs } from "../../api/inputs.js";
+import { knownAtOf, textMs } from "../../api/inputs.js";
 import { UsageError } from "../../core/errors.js";
+import type { Known } from "../../db/market/known-sql.js";
 import { listRuns } from "../../jobs/run/report/run-history.js";
+import { knownDates } from "../../market/known-at.js";
+import { REGION_NAMES } from "../../market/regions.js";
 import { coverageReport, missingReport } from "../lake/coverage-report.js";
 import { commitTimes, lakeSummary, marketSummary } from "../lake/lake-summary.js";
 import type { FaultReport } from "../page-data.js";
@@ -20,16 +23,18 @@ const COVERAGE_MS = 300_000;
 export function addLakeRoutes(app: FastifyInstance, parts: WorkspaceParts): void {
   const { lake, states, readers, clock } = parts;
   app.get("/api/state", async (request) => {
-    const asOf = queryOf(request).get("asof");
-    const state = asOf === undefined ? await states.newest() : await states.at(instantOf(asOf));
-    return lakeSummary(lake, state, parts.location, state.asOf ?? clock.now());
+    const query = queryOf(request);
+    const asOf = query.get("asof");
+    const known = knownIn(query);
+    const state = asOf === undefined ? await states.newest(known) : await states.at(instantOf(asOf), known);
+    return lakeSummary(lake, state, parts.location, latestOf(state) ?? clock.now());
   });
   app.get("/api/commits", async () => ({ times: await commitTimes(lake) }));
   app.get("/api/market", async (request, reply) => {
     const use = { signal: goneSignal(reply) };
     const state = stateOf(request, parts);
     const markets = await readers.use(state, use, (reader) =>
-      marketSummary(reader, state.asOf ?? clock.now()),
+      marketSummary(reader, state.known?.knownAt ?? state.asOf ?? clock.now()),
     );
     return { markets };
   });
@@ -66,6 +71,19 @@ export function addLakeRoutes(app: FastifyInstance, parts: WorkspaceParts): void
 /** The state that a request names. @throws {UsageError} */
 export function stateOf(request: FastifyRequest, { states }: WorkspaceParts): LakeState {
   return states.of(required(queryOf(request), "state"));
+}
+
+/** Until when what a page shows was known, in its query: a date, or a time. */
+function knownIn(query: ReadonlyMap<string, string>): Known | undefined {
+  const text = query.get("known");
+  if (text === undefined || text === "") return undefined;
+  return { knownAt: knownAtOf("known", text), assumesReference: query.get("assume") === "1" };
+}
+
+/** The latest instant that a state shows; undefined: now. */
+function latestOf({ asOf, known }: LakeState): number | undefined {
+  if (known === undefined) return asOf;
+  return Math.max(...REGION_NAMES.map((region) => knownDates(known.knownAt, region).until));
 }
 
 function instantOf(text: string): number {

@@ -137,8 +137,8 @@ function isSql(rule: QualityRule): rule is QualityRule & { readonly sql: string 
 }
 
 /** Whether a state is of the past, and the rule compares data without earlier versions. */
-function isPast(rule: QualityRule, { asOf }: LakeState): boolean {
-  return !rule.isVersioned && asOf !== undefined;
+function isPast(rule: QualityRule, { asOf, known }: LakeState): boolean {
+  return !rule.isVersioned && (asOf !== undefined || known !== undefined);
 }
 
 function filterOf(query: ReadonlyMap<string, string>): FindingsFilter {

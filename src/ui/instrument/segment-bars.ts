@@ -1,7 +1,7 @@
 import type { RecordBatch } from "apache-arrow";
 import { isPresent, putBit } from "../../core/bits.js";
 import { DAY_MS, epochDay, type TradingDate } from "../../core/time.js";
-import type { Lake } from "../../lake/lake.js";
+import { knownOf, type Lake } from "../../lake/lake.js";
 import { ALL_DAYS, BarReader, type StateReads } from "../../lake/segments/bar-reader.js";
 import type { Bars } from "../../lake/segments/block.js";
 import type { SegmentPlace } from "../../lake/segments/segment-folder.js";
@@ -62,6 +62,7 @@ export class SegmentBars implements AsyncDisposable {
     const { bars, ...rest } = await this.#bars.read(base === "1d" ? BARS_1D : BARS_1M, demand, {
       state,
       snapshotOf: async (table) => state.snapshots.find((one) => one.table === table),
+      known: knownOf(state.pointInTime),
     });
     if (bars === undefined) return rest;
     const rows = bucket.kind === "calendar" ? calendarBars(bars, bucket.unit) : chartRows(bars);

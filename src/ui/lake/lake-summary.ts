@@ -7,6 +7,7 @@ import { freeBytesOf } from "../../lake/local/free-space.js";
 import { readHistory } from "../../lake/log/history.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import type { Reader } from "../../lake/open-reader.js";
+import { type KnownAt, knownDates } from "../../market/known-at.js";
 import { isRegion, REGIONS, type Region } from "../../market/regions.js";
 import { sessionStatus } from "../../market/sessions.js";
 import { regionOf } from "../../market/symbol.js";
@@ -28,6 +29,8 @@ export async function lakeSummary(
     location: lake.location,
     lakeWord: shellWord(location),
     asOf: state.asOf ?? null,
+    knownAt: state.known?.knownAt ?? null,
+    assumesReference: state.known?.assumesReference ?? false,
     tables: state.snapshots
       .filter(({ version }) => version >= 0)
       .map((snapshot) => tableReport(snapshot, now)),
@@ -115,18 +118,18 @@ interface TradedRow {
   readonly amount: number;
 }
 
-/** A summary of each region's newest landed session. @param now the time that is shown, in epoch milliseconds. */
-export async function marketSummary({ session, snapshots }: Reader, now: number): Promise<MarketReport[]> {
+/** A summary of each region's newest landed session. @param at the time that is shown. */
+export async function marketSummary({ session, snapshots }: Reader, at: KnownAt): Promise<MarketReport[]> {
   const snapshot = snapshots.find(({ table }) => table === BARS_1D);
   const years = new Map<Region, number>();
   for (const { partitionValues } of snapshot?.files.values() ?? []) {
     const { region, year } = partitionValues;
     if (region == null || !isRegion(region)) continue;
-    const isPast = Number(year) <= Number(localDate(now, REGIONS[region].zone).slice(0, 4));
+    const isPast = Number(year) <= Number(knownDates(at, region).today.slice(0, 4));
     if (isPast) years.set(region, Math.max(years.get(region) ?? 0, Number(year)));
   }
   if (years.size === 0) return [];
-  const todayOf = perRegion("region", (facts) => `DATE '${localDate(now, facts.zone)}'`);
+  const todayOf = perRegion("region", (facts) => `DATE '${knownDates(at, facts.region).today}'`);
   // Only the newest partitions of each region are read; the others need not be opened.
   const partitions = (before: number): string =>
     [...years]
@@ -166,7 +169,7 @@ export async function marketSummary({ session, snapshots }: Reader, now: number)
   return rows.map(({ region, ...row }) => ({
     region: region as Region,
     ...row,
-    status: isRegion(region) ? sessionStatus(region, now) : "closed",
+    status: isRegion(region) ? sessionStatus(region, knownDates(at, region).until) : "closed",
     traded: traded.filter((one) => one.region === region),
   }));
 }

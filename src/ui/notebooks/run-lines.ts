@@ -3,6 +3,7 @@ import { type Clock, ticksOf } from "../../core/time.js";
 import type { QueryEngine } from "../../db/query-engine.js";
 import { valueKind } from "../../db/result/read-result.js";
 import type { NamedValues, TypedValue } from "../../db/session/named-values.js";
+import type { PointInTime } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import { cellsNeeded } from "../../notebook/cell-links.js";
 import type { Cell, Notebook, Parameter } from "../../notebook/notebook.js";
@@ -195,7 +196,7 @@ export async function madePage(
   given: ReadonlyMap<string, string>,
   facts: {
     readonly snapshots: readonly Snapshot[];
-    readonly asOf: number | undefined;
+    readonly pointInTime: PointInTime;
     readonly madeAt: number;
   },
 ): Promise<string> {

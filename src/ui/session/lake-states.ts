@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { BarlakeError, UsageError } from "../../core/errors.js";
+import type { Known } from "../../db/market/known-sql.js";
 import { hasTables, type Lake, type PointInTime } from "../../lake/lake.js";
 import { type RefusedTable, readableTables } from "../../lake/lake-views.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
@@ -12,6 +13,8 @@ export interface LakeState {
   readonly pointInTime: PointInTime;
   readonly snapshots: readonly Snapshot[];
   readonly refused: readonly RefusedTable[];
+  /** What was known then is shown; undefined: everything. */
+  readonly known: Known | undefined;
   /** The instant that was requested last for this state, in epoch milliseconds; undefined for the newest versions. */
   readonly asOf: number | undefined;
 }
@@ -31,8 +34,8 @@ export class LakeStates {
   }
 
   /** The newest version of each table. @throws {BarlakeError} where the lake had tables, and has none any more. */
-  async newest(): Promise<LakeState> {
-    const state = await this.#read(undefined);
+  async newest(known?: Known): Promise<LakeState> {
+    const state = await this.#read(undefined, known);
     const isReadable = state.snapshots.some(({ version }) => version >= 0);
     if (this.#hadTables && !isReadable && !(await hasTables(this.#lake)))
       throw new BarlakeError(`lake ${this.#lake.location}: its tables are gone`, {
@@ -43,8 +46,8 @@ export class LakeStates {
   }
 
   /** The versions at an instant (epoch milliseconds). @throws {LakeError} where their files were deleted */
-  at(asOf: number): Promise<LakeState> {
-    return this.#read(asOf);
+  at(asOf: number, known?: Known): Promise<LakeState> {
+    return this.#read(asOf, known);
   }
 
   /** The state that was used last. */
@@ -61,16 +64,23 @@ export class LakeStates {
     return state;
   }
 
-  async #read(asOf: number | undefined): Promise<LakeState> {
+  async #read(asOf: number | undefined, known: Known | undefined): Promise<LakeState> {
     const now = this.#lake.clock.now();
     const { snapshots, refused } = await readableTables(this.#lake, { asOf });
-    const id = idOf(snapshots, refused, asOf);
-    const known = this.#known.get(id);
+    const id = idOf(snapshots, refused, asOf, known);
+    const before = this.#known.get(id);
     // Several instants can have the same versions. They are one state, whose instant is that of the newest request.
     const state =
-      known === undefined
-        ? { id, pointInTime: pinned(snapshots, asOf ?? now), snapshots, refused, asOf }
-        : { ...known, asOf };
+      before === undefined
+        ? {
+            id,
+            pointInTime: { ...pinned(snapshots, asOf ?? now), ...known },
+            snapshots,
+            refused,
+            known,
+            asOf,
+          }
+        : { ...before, asOf };
     this.#remember(state);
     return state;
   }
@@ -83,7 +93,7 @@ export class LakeStates {
 }
 
 /** A point in time with exactly the versions of the snapshots. Tables without a commit remain empty. */
-function pinned(snapshots: readonly Snapshot[], asOf: number): PointInTime {
+export function pinned(snapshots: readonly Snapshot[], asOf: number): PointInTime {
   const existing = snapshots.filter(({ version }) => version >= 0);
   return {
     asOf,
@@ -96,9 +106,11 @@ function idOf(
   snapshots: readonly Snapshot[],
   refused: readonly RefusedTable[],
   asOf: number | undefined,
+  known: Known | undefined,
 ): string {
   const hash = createHash("sha256").update(asOf === undefined ? "newest" : "past");
   for (const { table, commitId } of snapshots) hash.update(`\n${table.name} ${commitId}`);
   for (const { table, error } of refused) hash.update(`\n${table.name}: ${error.message}`);
+  if (known !== undefined) hash.update(`\n${JSON.stringify(known)}`);
   return hash.digest("hex").slice(0, 16);
 }

@@ -163,7 +163,12 @@ const MOST_SPILLED = "2GB";
  * Locks a session after its views were created. From now on, its statements can read only the data files of the lake's
  * tables and the rejects. They cannot read other files of the machine, load an extension, or change a setting back.
  */
-async function lockSession(session: Session, lake: Lake, snapshots: readonly Snapshot[]): Promise<void> {
+async function lockSession(
+  session: Session,
+  lake: Lake,
+  snapshots: readonly Snapshot[],
+  hasSettings: boolean,
+): Promise<void> {
   const names = [...snapshots.map(({ table }) => table.name), REJECTS_FOLDER];
   const folders = names.map((name) => `${lake.storage.urlOf(name)}/`);
   const outside = snapshots.flatMap((snapshot) =>
@@ -176,27 +181,31 @@ async function lockSession(session: Session, lake: Lake, snapshots: readonly Sna
     `allowed_paths = ${literalList([NO_ROWS, ...outside])}`,
     `max_temp_directory_size = ${literal(MOST_SPILLED)}`,
     "enable_external_access = false",
-    "lock_configuration = true",
+    ...(hasSettings ? [] : ["lock_configuration = true"]),
   ])
     await session.run(`SET ${setting}`);
   session.statementCheck = expectPermitted;
 }
 
-/**
- * Opens a locked session over the given versions of a lake.
- *
- * @param spillUnder the folder in which it makes its folder of spilled data. @default as `openReader`
- */
+/** How a locked session is opened. */
+interface LockOptions {
+  /** The folder in which it makes its folder of spilled data. @default as `openReader` */
+  readonly spillUnder?: string | undefined;
+  /** Whether other settings than the access to files can still be changed. @default false */
+  readonly hasSettings?: boolean;
+}
+
+/** Opens a locked session over the given versions of a lake. */
 export async function openLocked(
   lake: Lake,
   { memoryLimit, threads }: Required<SessionLimits>,
   pointInTime: PointInTime,
-  spillUnder?: string,
+  { spillUnder, hasSettings = false }: LockOptions = {},
 ): Promise<Reader> {
   const options = { memoryLimit, threads, ...(spillUnder === undefined ? {} : { spillUnder }) };
   const reader = await openReader(lake, options, pointInTime);
   try {
-    await lockSession(reader.session, lake, reader.snapshots);
+    await lockSession(reader.session, lake, reader.snapshots, hasSettings);
     return reader;
   } catch (error) {
     reader[Symbol.dispose]();

@@ -171,7 +171,7 @@ test("an option that does not exist is refused: asof would read the newest data"
   const wrong = { asof: 0 } as object;
   await expect(lake.query("SELECT 1", {}, wrong)).rejects.toThrow('query: there is no option "asof"');
   await expect(lake.read("bars_1d", wrong)).rejects.toMatchObject({
-    hint: "options: symbols, from, to, columns, adjust, asOf, versions, signal",
+    hint: "options: symbols, from, to, columns, adjust, asOf, versions, knownAt, assumeReference, signal",
   });
   expect(() => lake.stream("SELECT 1", {}, wrong)).toThrow(UsageError);
 });

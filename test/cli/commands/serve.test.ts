@@ -44,3 +44,13 @@ test("a key that is added after a start without any key counts, in a file that i
     expect([await statusOf(key), await statusOf("other")]).toEqual([200, 401]);
   });
 });
+
+test.each([
+  ["--replay", "2026-06-30T09:25+08:00", "--assume-reference"],
+  ["--known-at", "2026-06-30", "--assume-reference"],
+])("%s with --assume-reference reads the lake, which has no bars here", async (...options) => {
+  const lake = await smallLake(join(temporaryFolder(), "lake"));
+  const { code, stderr } = await runCli(["serve", "--lake", lake, "--port", "0", ...options]);
+  expect(stderr).toContain("has no bars to replay");
+  expect(code).not.toBe(0);
+});

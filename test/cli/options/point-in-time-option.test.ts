@@ -1,15 +1,17 @@
 import { Command } from "commander";
 import { expect, test } from "vitest";
 import {
+  knownAtOptions,
   type PointInTimeOptions,
   pointInTimeOf,
   pointInTimeOptions,
 } from "../../../src/cli/options/options.js";
+import { UsageError } from "../../../src/core/errors.js";
 import type { PointInTime } from "../../../src/lake/lake.js";
 
 function parsed(...args: readonly string[]): PointInTime {
   const command = new Command().exitOverride().configureOutput({ writeErr: () => {} });
-  for (const option of pointInTimeOptions()) command.addOption(option);
+  for (const option of [...pointInTimeOptions(), ...knownAtOptions()]) command.addOption(option);
   return pointInTimeOf(command.parse(args, { from: "user" }).opts<PointInTimeOptions>());
 }
 
@@ -24,6 +26,19 @@ test.each([
   expect(parsed("--as-of", text)).toEqual({ asOf: Date.parse(instant) });
 });
 
+test.each([
+  ["2026-06-30", "2026-06-30"],
+  ["20260630", "2026-06-30"],
+  ["2026-06-30T16:00+08:00", Date.parse("2026-06-30T08:00:00Z")],
+])("--known-at %s is a date, or an instant", (text, knownAt) => {
+  expect(parsed("--known-at", text)).toEqual({ knownAt });
+  expect(parsed("--known-at", text, "--assume-reference")).toEqual({ knownAt, assumesReference: true });
+});
+
+test("--assume-reference alone is refused with what it needs", () => {
+  expect(() => parsed("--assume-reference")).toThrow(UsageError);
+});
+
 test("versions of several tables", () => {
   expect(parsed("--version", "bars_1d=3", "--version", "bars_1m=0", "--version", "bars_1d=4")).toEqual({
     versions: new Map([
@@ -35,6 +50,8 @@ test("versions of several tables", () => {
 });
 
 test.each([
+  ["--known-at", "2026-02-30"],
+  ["--known-at", "then"],
   ["--as-of", "tomorrow"],
   ["--as-of", "2026-02-30"],
   ["--as-of", ""],

@@ -20,6 +20,7 @@ const TABLE: TableSchema = {
   sort: ["id"],
   partition: ["region"],
   stats: [],
+  known: { by: "minutes" },
 };
 const OPEN: TableSchema = { ...TABLE, open: true };
 

@@ -37,6 +37,7 @@ once("what the views read after another commit is not used, and is read again", 
     } as const;
     const read = await bars.read(BARS_1D, demand, {
       state: undefined,
+      known: undefined,
       snapshotOf: (one) => {
         looks.push(one.name);
         return lake.snapshot(one);

@@ -29,7 +29,7 @@ async function pageOf(text: string, given: Readonly<Record<string, string>> = {}
     parameters,
     runs,
     tables,
-    asOf: AT - 1000,
+    pointInTime: { asOf: AT - 1000 },
     madeAt: AT,
     version: "1.2.3",
   });

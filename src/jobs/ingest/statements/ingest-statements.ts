@@ -102,7 +102,7 @@ class AskingStatements {
     const { endpoint, table } = this.#parts;
     const never = neverHadStatements([...this.#unconfirmed].sort(), this.#came, earlier);
     if (never.length > 0)
-      this.#run.ledger.enterSettled({ endpoint, dataset: table.name, symbols: never }, "as_before");
+      this.#run.ledger.enterSettled({ endpoint, dataset: table.name, symbols: never }, "unavailable");
     for (const symbol of never) this.#unconfirmed.delete(symbol);
     const left = [...this.#unconfirmed].sort();
     if (left.length === 0) return;

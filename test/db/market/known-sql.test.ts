@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { parseTradingDate } from "../../../src/core/time.js";
+import { knownRowsSql } from "../../../src/db/market/known-sql.js";
 import { Session } from "../../../src/db/session/session.js";
 import type { Lake } from "../../../src/lake/lake.js";
 import { stageObjects } from "../../../src/lake/land/clear-values.js";
@@ -8,7 +9,6 @@ import { addDays } from "../../../src/market/sessions.js";
 import { instantOf } from "../../../src/market/zone.js";
 import { CORPORATE_ACTIONS, EX_FACTORS, SYMBOL_CHANGES } from "../../../src/schema/actions.js";
 import type { TableSchema } from "../../../src/schema/column.js";
-import { visibleRowsSql } from "../../../src/serve/replay/visible-rows.js";
 import { simulateMarket } from "../../../src/sim/market.js";
 import { queryLake, temporaryLake } from "../../lake/temporary-lake.js";
 
@@ -28,7 +28,7 @@ async function land(lake: Lake, table: TableSchema, rows: readonly Record<string
 /** The values of a column of the rows that were visible at an instant of Shanghai's day, in their order. */
 async function visible(lake: Lake, table: TableSchema, time: string, column: string): Promise<unknown[]> {
   const all = `SELECT * FROM raw.${table.name}`;
-  const sql = visibleRowsSql(table, all, { until: at(time), assumesReference: false });
+  const sql = knownRowsSql(table, all, { knownAt: at(time) });
   const rows = await queryLake<{ value: unknown }>(
     lake,
     `SELECT CAST(${column} AS VARCHAR) AS value FROM (${sql}) ORDER BY ${table.key.join(", ")}`,
@@ -102,11 +102,10 @@ test("at the end of each day the visible versions of actions are those that were
   const days = market.tradingDays("CN").filter((_, index) => index % 10 === 0);
   for (const day of days) {
     const midnight = instantOf(addDays(day, 1), "Asia/Shanghai") - 1;
-    const sql = visibleRowsSql(CORPORATE_ACTIONS, "SELECT * FROM raw.corporate_actions", {
-      until: midnight + 1,
-      assumesReference: false,
+    const sql = knownRowsSql(CORPORATE_ACTIONS, "SELECT * FROM raw.corporate_actions", {
+      knownAt: midnight + 1,
     });
-    const key = "symbol, CAST(ex_date AS VARCHAR) AS ex_date, kind, epoch_ms(first_seen_at)::DOUBLE AS seen";
+    const key = "symbol, CAST(ex_date AS VARCHAR) AS ex_date, kind, cash, ratio, price";
     const known = `SELECT ${key} FROM corporate_action_versions WHERE known_from <= DATE '${day}' ORDER BY ALL`;
     expect(await queryLake(lake, `SELECT ${key} FROM (${sql}) ORDER BY ALL`)).toEqual(
       await queryLake(lake, known),
