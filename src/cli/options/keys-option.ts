@@ -1,10 +1,15 @@
+import { randomBytes } from "node:crypto";
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { Option } from "commander";
+import { systemClock } from "../../client/system-clock.js";
+import { UsageError } from "../../core/errors.js";
 import { userFolder } from "../../core/user-folder.js";
 import { placesOf } from "../../lake/places.js";
 import type { Storage } from "../../lake/storage/storage.js";
+import { splitList } from "../../market/symbol.js";
 import { type KeyStore, keyFile, keyPlace } from "../../serve/keys/key-records.js";
+import { type KeyRing, plainKeys, ringOf, StoredKeys } from "../../serve/keys/key-ring.js";
 
 /**
  * `--keys LOCATION`: the file with the keys of a service, by default in the user's settings folder (XDG), or a place that
@@ -37,4 +42,30 @@ export function keysAt(location: string): KeysLocation {
   if (!isPlace) return { keys: keyFile(location), shared: undefined };
   const { storage } = placesOf(location);
   return { keys: keyPlace(storage), shared: storage };
+}
+
+const LOOPBACK = new Set(["127.0.0.1", "localhost", "::1"]);
+
+/**
+ * The keys that a service accepts: the stored ones, and those of BARLAKE_SERVE_KEYS; `own` is a key made for this run,
+ * where there are none.
+ *
+ * @param host the address that it listens on. @param onFault called when the keys cannot be read again later.
+ * @throws {UsageError} where there are none, and other machines could reach it.
+ */
+export async function keysOf(
+  host: string,
+  { keys: store }: KeysLocation,
+  onFault: (error: unknown) => void,
+): Promise<{ readonly ring: KeyRing; readonly own?: string }> {
+  const given = splitList(process.env.BARLAKE_SERVE_KEYS ?? "");
+  const stored = await StoredKeys.open(store, systemClock, onFault);
+  if (given.length + stored.size > 0) return { ring: ringOf(plainKeys(given), stored) };
+  if (!LOOPBACK.has(host)) {
+    throw new UsageError(`no keys: the service will not listen on ${host}`, {
+      hint: "make one with barlake keys add NAME, or leave --host out",
+    });
+  }
+  const own = randomBytes(16).toString("hex");
+  return { ring: ringOf(plainKeys([own]), stored), own };
 }

@@ -1,4 +1,7 @@
 import { BarlakeError, messageOf, QueryError, UsageError } from "../../core/errors.js";
+import type { DatasetSpec } from "../../dataset/spec.js";
+import type { PlainValue, ResultColumn } from "../../db/result/row-reader.js";
+import type { QueryValues } from "../../db/session/named-values.js";
 import type { StorePatience } from "../../db/session/store-access.js";
 import type { VerifiedFiles } from "../../lake/files/verify-content.js";
 import type { PointInTime } from "../../lake/lake.js";
@@ -86,10 +89,39 @@ export interface RunJob extends NotebookJob {
 /** Makes the page of a notebook, whose text comes in pieces. */
 export interface PageJob extends NotebookJob {
   readonly kind: "page";
-  /** The point in time of the lake, in epoch milliseconds; undefined: its newest version. */
+  /** The instant that was requested for the lake, in epoch milliseconds; undefined: its newest version. */
   readonly asOf: number | undefined;
   /** When the page is made, in epoch milliseconds. */
   readonly madeAt: number;
+}
+
+/** Runs one SELECT over the views of a lake, and no other statement. The only piece is the JSON of a {@link QueryAnswer}. */
+export interface QueryJob {
+  readonly kind: "query";
+  readonly lake: ShownLake;
+  readonly sql: string;
+  /** Of the parameters `$name`. */
+  readonly values: QueryValues;
+  /** Most rows of the answer. */
+  readonly mostRows: number;
+  /** Most bytes of the columns and rows as JSON. */
+  readonly mostBytes: number;
+}
+
+/** The first rows of a query. */
+export interface QueryAnswer {
+  readonly columns: readonly ResultColumn[];
+  /** int64 and decimals are numbers where these have all digits; dates, times, lists and structs are DuckDB's text. */
+  readonly rows: readonly (readonly PlainValue[])[];
+  /** Whether there are more. */
+  readonly isCut: boolean;
+}
+
+/** Describes a dataset. The only piece is the JSON of a `DatasetPlan`. */
+export interface PlanJob {
+  readonly kind: "plan";
+  readonly lake: ShownLake;
+  readonly spec: DatasetSpec;
 }
 
 /** Reads rows of a stored result; the only piece is the JSON of a `RowsReport`. */
@@ -119,7 +151,7 @@ export interface JobStart {
   readonly resultBytes: number;
 }
 
-export type Job = RunJob | PageJob | RowsJob | ExportJob;
+export type Job = RunJob | PageJob | QueryJob | PlanJob | RowsJob | ExportJob;
 
 /** A result that a process has stored. */
 export interface StoredResult {

@@ -194,7 +194,7 @@ export class QueryProcesses implements AsyncDisposable {
 
 /** The lake that the statements of a job read; undefined for a job without statements of users. */
 function lakeOf(job: Job): ShownLake | undefined {
-  return job.kind === "run" || job.kind === "page" ? job.lake : undefined;
+  return "lake" in job ? job.lake : undefined;
 }
 
 /** Performs a job until the signal aborts. @throws the signal's reason. */
