@@ -51,7 +51,7 @@ const SETTINGS: NightlyLake = {
   symbols: 18,
   days: 170,
   end: parseTradingDate("2026-03-31"),
-  nights: cases({ few: 3, more: 5, all: 20 }),
+  nights: cases({ few: 3, more: 4, all: 20 }),
   regions: ["CN", "HK", "US"],
 };
 
