@@ -17,6 +17,8 @@ export interface AnswerClock {
   readonly asOf: string | null;
   /** Only what was known by then is seen, ISO 8601 or a trading date; null: everything. */
   readonly knownAt: string | null;
+  /** Whether the first version of instruments and universes counts as known before the lake saw it. */
+  readonly assumesReference: boolean;
   /** The version of each table that has one. */
   readonly versions: Readonly<Record<string, number>>;
 }
@@ -66,6 +68,7 @@ export class LakeQuestions implements AsyncDisposable {
       clock: {
         asOf: instantText(given.asOf),
         knownAt: instantText(given.knownAt),
+        assumesReference: given.assumesReference ?? false,
         versions: Object.fromEntries(fixed.versions ?? []),
       },
     };

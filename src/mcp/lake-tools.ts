@@ -16,6 +16,9 @@ const clock = z
   .object({
     asOf: z.string().nullable().describe("The versions are the newest committed by then; null: the newest"),
     knownAt: z.string().nullable().describe("Only what was known by then is seen; null: everything"),
+    assumesReference: z
+      .boolean()
+      .describe("Whether names and members that the lake saw later count as known before"),
     versions: z.record(z.string(), z.number()).describe("Version of each table that was read"),
   })
   .describe("The state of the lake for which the answer holds; fixed by the server");

@@ -3,8 +3,9 @@ import { isDeepStrictEqual } from "node:util";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type LakeConnection, openLake } from "../../src/api/lake/open-lake.js";
 import { parseTradingDate } from "../../src/core/time.js";
-import type { Session } from "../../src/db/session/session.js";
+import { Session } from "../../src/db/session/session.js";
 import type { Lake, PointInTime } from "../../src/lake/lake.js";
+import { Rejects } from "../../src/lake/land/rejects.js";
 import { openReader } from "../../src/lake/open-reader.js";
 import { instantOf } from "../../src/market/zone.js";
 import { BARS_1D } from "../../src/schema/bars.js";
@@ -14,6 +15,7 @@ import { plainKeys } from "../../src/serve/keys/key-ring.js";
 import { KEY, landedBar, landRows, newLake } from "../serve/served-lake.js";
 import { cases, SWEEP } from "../sweep.js";
 import { fillNightly, type Night, type NightlyLake } from "./nightly-lake.js";
+import { queryLake } from "./temporary-lake.js";
 
 /** Calls of the macros that read tables; `$` is a date. */
 const CALLS: Readonly<Record<string, readonly string[]>> = {
@@ -336,5 +338,25 @@ describe("one region, at the time of a run", () => {
     await landRows(lake, BARS_1D, [corrected]);
     expect(await closes({ knownAt: date })).not.toEqual(before);
     expect(await closes({ knownAt: date, asOf: now })).toEqual(before);
+  });
+
+  test("rejects and facts of tables are those of runs and commits until then", async () => {
+    using session = await Session.open({ threads: 1 });
+    for (const time of ["20250901T000000Z", "20990101T000000Z"]) {
+      await using rejects = new Rejects(session, `${time}-abc`);
+      await rejects.add(
+        "bars_1d",
+        "SELECT 'test' AS source, 1::BIGINT AS line, 'A.SH' AS symbol, '0' AS timestamp, 'ohlc' AS rule, 'r' AS reason, NULL AS row",
+      );
+      await rejects.save(lake);
+    }
+    const { date } = nights[0] as Night;
+    const [row] = await queryLake<object>(
+      lake,
+      "SELECT (SELECT list(run_id) FROM rejects) AS runs, (SELECT count(*)::INT FROM raw.tables WHERE name = 'bars_1d') AS tables",
+      { knownAt: date },
+    );
+    // The newest version of the table is of a later night.
+    expect(row).toEqual({ runs: ["20250901T000000Z-abc"], tables: 0 });
   });
 });

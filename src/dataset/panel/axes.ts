@@ -174,7 +174,7 @@ export async function createAxes(session: Session, spec: DatasetSpec): Promise<A
   );
   if (has?.members !== true)
     throw new UsageError(`dataset ${spec.name}: universe: ${universeText(spec)} has no members in the lake`, {
-      hint: universeHint(spec),
+      hint: `${universeHint(spec)}; with \`knownAt\` before its first snapshot, \`assumeReference\` takes that as known`,
     });
   // Who was a member only before the window, or will be one only after it, is not of the dataset.
   const after = spec.to === undefined ? FAR : `DATE ${literal(spec.to)}`;

@@ -114,13 +114,22 @@ function parametersHtml({ parameters }: PageContent): string {
   return `<dl class="parameters">${chips.join("")}</dl>`;
 }
 
-function footHtml({ path, tables, pointInTime: { asOf, knownAt }, madeAt, version }: PageContent): string {
+function footHtml({
+  path,
+  tables,
+  pointInTime: { asOf, knownAt, assumesReference },
+  madeAt,
+  version,
+}: PageContent): string {
   const versions = tables
     .filter((table) => table.version >= 0)
     .map(({ name, version: at, rows }) => `${name} v${at} (${rows.toLocaleString("en-US")} rows)`);
   const heading = [
     ...(asOf === undefined ? [] : [`The lake as of ${instant(asOf)}.`]),
     ...(knownAt === undefined ? [] : [`What was known at ${knownAtText(knownAt)}.`]),
+    ...(assumesReference === true
+      ? ["Instruments and universes that the lake first saw later count as known before."]
+      : []),
   ]
     .map((text) => `<p>${text}</p>`)
     .join("");
