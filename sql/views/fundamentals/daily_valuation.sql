@@ -78,7 +78,7 @@ COMMENT ON COLUMN daily_valuation.symbol IS 'Instrument symbol.';
 COMMENT ON COLUMN daily_valuation.trade_date IS 'Trading date in the exchange''s own zone.';
 COMMENT ON COLUMN daily_valuation.close IS 'Last price, unadjusted. [currency]';
 COMMENT ON COLUMN daily_valuation.total_shares IS 'Shares issued, as known on the date. [shares]';
-COMMENT ON COLUMN daily_valuation.known IS 'Where total_shares is from: observed: metadata that was seen by then; reported: numbers of shares that were reported by then; assumed: the metadata that was first seen of the instrument; null: there is none.';
+COMMENT ON COLUMN daily_valuation.known IS 'Where total_shares is from: observed: metadata that was seen by then; reported: numbers of shares that were reported by then, which between a split and the next report are those of before it; assumed: the metadata that was first seen of the instrument; null: there is none.';
 COMMENT ON COLUMN daily_valuation.market_value IS 'close * total_shares. [currency]';
 COMMENT ON COLUMN daily_valuation.float_market_value IS 'close * float_shares, as known on the date. [currency]';
 COMMENT ON COLUMN daily_valuation.balance_sheet_period_end IS 'Reporting period of the balance sheet that was known on the date.';
