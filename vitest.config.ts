@@ -45,7 +45,7 @@ const MAY_BE_SLOW: Readonly<Record<string, string>> = {
   "test/jobs/import/cases.test.ts": "some 270 imports of files, each into a lake of its own",
   "test/jobs/import/round-trip.test.ts": "every table in every format, written and imported again",
   "test/sql/agreement.long.test.ts": "5 times the bars of service, view and dataset, of real data",
-  "test/faults/simulated-ingest.test.ts": "4 schedules of faults and kills",
+  "test/faults/simulated-ingest.test.ts": "7 schedules of faults and kills",
   "test/interop/delta/delta-writers.long.test.ts": "two engines write, and three read after each write",
   "test/interop/datasets/dataset-backtests.long.test.ts":
     "libraries of Python that compile themselves when they are loaded",
