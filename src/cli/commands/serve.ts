@@ -12,7 +12,7 @@ import { PermitQuota } from "../../serve/keys/count/permit-quota.js";
 import { parseReplayTime, REPLAY_PATH, type Replay, replayRange } from "../../serve/replay/add-replay.js";
 import { instantText, MAX_SPEED, ReplayClock } from "../../serve/replay/replay-clock.js";
 import { type Cli, EXIT } from "../cli.js";
-import { keysAt, keysOf, keysOption } from "../options/keys-option.js";
+import { isLoopback, keysAt, keysOf, keysOption } from "../options/keys-option.js";
 import { type CommonOptions, lakeOption, openExistingLake, reportMovedLake } from "../options/lake-option.js";
 import {
   knownAtOptions,
@@ -31,6 +31,7 @@ interface Options extends CommonOptions, PointInTimeOptions {
   readonly rpm?: number;
   readonly maxSymbols?: number;
   readonly cors?: string[];
+  readonly udf?: boolean;
   readonly verify: boolean;
   readonly warmUp: boolean;
   readonly replay?: string;
@@ -70,6 +71,10 @@ export function addServe(cli: Cli): void {
       originsOf,
     )
     .option(
+      "--udf",
+      "also speak TradingView's UDF protocol at /udf, without a key for pages of this machine unless --host is given",
+    )
+    .option(
       "--replay <time>",
       "serve the lake as it was seen then, with the clock running; without a zone, the time at the lake's exchanges; without a date, of the newest day",
     )
@@ -106,6 +111,7 @@ Examples:
   barlake serve --host 0.0.0.0 --port 8080
   barlake serve --host 0.0.0.0 --keys s3://bucket/service --lake s3://bucket/lake      on several machines
   barlake serve --cors https://research.example
+  barlake serve --udf --cors http://localhost:3000   a chart page whose datafeed is http://127.0.0.1:8080/udf/forward
   curl -H "x-api-key: KEY" "http://127.0.0.1:8080/v1/klines/batch?symbols=600519.SH&count=5&adjust=none"`,
     )
     .action((options: Options) =>
@@ -140,6 +146,7 @@ Examples:
           ...(shared && { quota: new PermitQuota(shared, systemClock, onFault) }),
           ...(options.rpm === undefined ? {} : { maxRequestsPerMinute: options.rpm }),
           ...(options.maxSymbols === undefined ? {} : { maxSymbols: options.maxSymbols }),
+          ...(options.udf === true ? { udf: isLoopback(options.host) ? "open" : "keys" } : {}),
           ...(options.cors === undefined ? {} : { corsOrigins: options.cors }),
         });
         process.stdout.write(`serving ${options.lake} at ${paint("bold", service.url)} (Ctrl-C ends it)\n`);
@@ -147,6 +154,10 @@ Examples:
         if (replay !== undefined) process.stdout.write(replayText(replay));
         if (options.knownAt !== undefined)
           process.stdout.write(`it shows what was known at ${knownAtText(options.knownAt)}\n`);
+        if (options.udf === true)
+          process.stdout.write(
+            `datafeed of a chart page: ${service.url}/udf (as traded), ${service.url}/udf/forward\n`,
+          );
         if (own !== undefined) {
           process.stdout.write(`key for this run: ${own}\n\n`);
           process.stdout.write(`  curl -H "x-api-key: ${own}" "${service.url}/v1/exchanges"\n`);

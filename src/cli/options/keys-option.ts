@@ -44,7 +44,10 @@ export function keysAt(location: string): KeysLocation {
   return { keys: keyPlace(storage), shared: storage };
 }
 
-const LOOPBACK = new Set(["127.0.0.1", "localhost", "::1"]);
+/** Whether only programs of this machine can reach an address. */
+export function isLoopback(host: string): boolean {
+  return ["127.0.0.1", "localhost", "::1"].includes(host);
+}
 
 /**
  * The keys that a service accepts: the stored ones, and those of BARLAKE_SERVE_KEYS; `own` is a key made for this run,
@@ -61,7 +64,7 @@ export async function keysOf(
   const given = splitList(process.env.BARLAKE_SERVE_KEYS ?? "");
   const stored = await StoredKeys.open(store, systemClock, onFault);
   if (given.length + stored.size > 0) return { ring: ringOf(plainKeys(given), stored) };
-  if (!LOOPBACK.has(host)) {
+  if (!isLoopback(host)) {
     throw new UsageError(`no keys: the service will not listen on ${host}`, {
       hint: "make one with barlake keys add NAME, or leave --host out",
     });

@@ -28,6 +28,7 @@ import { addReplay, fixedReplay, REPLAY_TIME_HEADER, type Replay } from "../repl
 import { type AsOfTime, instantText } from "../replay/replay-clock.js";
 import { addStream, streamOptions } from "../stream/add-stream.js";
 import { replayedQuoteBars } from "../stream/requested-quotes.js";
+import { addUdf, UDF_PATH } from "../udf/add-udf.js";
 import { addCompression, addEndpoint } from "./add-endpoint.js";
 import { MemoryBudgets } from "./memory-budget.js";
 import { RequestError, responseOf } from "./request-error.js";
@@ -36,6 +37,7 @@ import {
   addRequestsInFlight,
   PENDING_BYTES,
   type RequestsInFlight,
+  requestLifetime,
 } from "./request-lifetime.js";
 import { countRequest, type RequestQuota, requestQuota } from "./request-quota.js";
 import { addPublicPages, endpointHandlers, methodsOf, PUBLIC_PATHS } from "./routes.js";
@@ -127,7 +129,9 @@ function addErrors(app: FastifyInstance, logger: ServiceLogger | undefined): voi
     if (isFault)
       logger?.error({ requestId: request.id, path: request.routeOptions.url, err: error }, "request failed");
     if (retryAfterMs !== undefined) void reply.header("retry-after", String(Math.ceil(retryAfterMs / 1000)));
-    return reply.code(status).send(body);
+    // The protocol of chart pages has its own form of an error.
+    const isUdf = request.routeOptions.url?.startsWith(UDF_PATH) === true;
+    return reply.code(status).send(isUdf ? { s: "error", errmsg: body.message, ...body } : body);
   });
   app.setNotFoundHandler(refusePath);
 }
@@ -156,6 +160,11 @@ export interface ServiceOptions extends Pick<ReaderOptions, "segments"> {
   readonly maxSymbols?: number;
   /** Origins whose pages may call the service from a browser; `*` is every origin. @default none */
   readonly corsOrigins?: readonly string[];
+  /**
+   * Adds the paths of the UDF protocol for chart pages; `open`: pages of this machine need no key. Only for a service that
+   * other machines cannot reach. @default no such paths
+   */
+  readonly udf?: "keys" | "open";
   /** Most requests that query the lake at once; the others wait. @default 3, which leaves one thread for files */
   readonly connections?: number;
   /** Threads that DuckDB may use. @default the machine's cores */
@@ -325,6 +334,14 @@ async function makeApp(
       },
       { budgets, timeoutMs, logger: options.logger },
     );
+  if (options.udf !== undefined)
+    addUdf(app, (request, reply, group, answer) => {
+      const caller = callers.get(request) as Caller;
+      if (caller.allow?.has(group) === false)
+        throw new RequestError("FORBIDDEN", `${caller.name} may not ask for ${group}`);
+      const lifetime = requestLifetime(reply.raw, budgets, timeoutMs);
+      return lifetime.waitFor(readWhole(reader, { caller, ...lifetime.reading }, answer));
+    });
   addDepth(app);
   return { app, requests };
 }
@@ -350,12 +367,20 @@ async function readWhole<T>(
   }
 }
 
+/** The caller of a chart page without a key. */
+const UDF_CALLER: Caller = { name: "udf" };
+
+/** Whether a request names this machine: a page of another site whose name leads here does not. */
+function isLocal(host: string): boolean {
+  return /^(127\.0\.0\.1|localhost|\[::1\])(:\d+)?$/i.test(host);
+}
+
 type Callers = WeakMap<FastifyRequest, Caller>;
 
 /** Adds the checks that every request must pass before its endpoint handles it. */
 function addChecks(
   app: FastifyInstance,
-  { keys, logger }: ServiceOptions,
+  { keys, logger, udf }: ServiceOptions,
   callers: Callers,
   takeQuota: (caller: Caller) => Promise<void>,
 ): void {
@@ -370,7 +395,9 @@ function addChecks(
     if (PUBLIC_PATHS.has(url)) return;
     const header = request.headers[API_KEY_HEADER];
     await keys.refresh?.();
-    const caller = typeof header === "string" ? keys.callerOf(header) : undefined;
+    const isOpen =
+      header === undefined && udf === "open" && url.startsWith(UDF_PATH) && isLocal(request.host);
+    const caller = isOpen ? UDF_CALLER : typeof header === "string" ? keys.callerOf(header) : undefined;
     if (caller === undefined)
       throw new RequestError("UNAUTHORIZED", `${API_KEY_HEADER} is missing or not a known key`);
     callers.set(request, caller);

@@ -1,4 +1,5 @@
 import type { Reader } from "../../lake/open-reader.js";
+import { nameRank } from "../../market/name-rank.js";
 import { regionOf } from "../../market/symbol.js";
 import type { FoundInstrument } from "../page-data.js";
 import type { LakeState } from "../session/lake-states.js";
@@ -33,7 +34,7 @@ export function findInstruments(
   const sought = text.trim().toLowerCase();
   const ranked: (readonly [rank: number, place: number])[] = [];
   for (const [place, { texts }] of list.entries()) {
-    const rank = sought === "" ? 0 : rankOf(texts, sought);
+    const rank = sought === "" ? 0 : nameRank(texts, sought);
     if (rank !== undefined) ranked.push([rank, place]);
     if (sought === "" && ranked.length === limit) break;
   }
@@ -44,16 +45,6 @@ export function findInstruments(
       const { texts: _, ...found } = list[place] as ListedInstrument;
       return found;
     });
-}
-
-/** How well an instrument matches: 0 is the best; undefined where it does not match. */
-function rankOf([symbol, name, nameEn]: ListedInstrument["texts"], sought: string): number | undefined {
-  if (symbol === sought || name === sought) return 0;
-  if (symbol.startsWith(`${sought}.`)) return 1;
-  if (symbol.startsWith(sought)) return 2;
-  if (name.startsWith(sought) || nameEn.startsWith(sought)) return 3;
-  if (nameEn.includes(` ${sought}`)) return 4;
-  return symbol.includes(sought) || name.includes(sought) || nameEn.includes(sought) ? 5 : undefined;
 }
 
 /** Number of states whose lists are cached: the newest, and one of the past. */
