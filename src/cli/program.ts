@@ -54,6 +54,10 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     does: "search for damage: the log, the files, and with --deep every row of them",
     load: async () => (await import("./commands/lake/check.js")).addCheck,
   },
+  compare: {
+    does: "how two lakes or files differ: each difference by its kind, symbol and date",
+    load: async () => (await import("./commands/lake/compare.js")).addCompare,
+  },
   repair: {
     does: "remove lost and damaged files from the tables, and have their content requested again",
     load: async () => (await import("./commands/lake/repair.js")).addRepair,

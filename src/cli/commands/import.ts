@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { Argument, type Command, InvalidArgumentError, Option } from "commander";
 import { systemClock } from "../../client/system-clock.js";
 import { UsageError } from "../../core/errors.js";
+import { compareTable } from "../../jobs/compare/compare-sources.js";
+import { COMPARABLE, lakeSource } from "../../jobs/compare/sources.js";
 import type { ImportOptions } from "../../jobs/import/import-options.js";
 import { type FormPlan, loadPlan, savePlan } from "../../jobs/import/plan/import-plan.js";
 import { textOf } from "../../jobs/import/plan/plan-of.js";
@@ -16,18 +18,22 @@ import {
 } from "../../jobs/import/run-import.js";
 import { newRunId } from "../../jobs/run/run-pipeline.js";
 import { Lake } from "../../lake/lake.js";
-import { type Cli, exitOfImport } from "../cli.js";
+import { type Cli, EXIT, exitOfImport } from "../cli.js";
 import { inOptionWords } from "../error-text.js";
 import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../options/lake-option.js";
+import { mapOption } from "../options/options.js";
 import { progressView } from "../progress.js";
+import { differencesText } from "../reports/compare-text.js";
 import { changesTable, landedTable, rejectedTable } from "../reports/report-text.js";
 import { undoCommand } from "../reports/restore-text.js";
 import { count, paint, plural, table } from "../text.js";
+import { openFor } from "./lake/compare.js";
 
 interface Options extends CommonOptions, Omit<ImportOptions, "announceLagDays"> {
   readonly map: Record<string, string>;
   readonly announceLag?: number;
   readonly dryRun?: boolean;
+  readonly compare?: boolean;
   readonly savePlan?: string;
   readonly plan?: string;
 }
@@ -42,6 +48,10 @@ export function addImport(cli: Cli): void {
       "--dry-run",
       "read and judge every row as an import does, show the plan, and write nothing into the lake",
     )
+    .option(
+      "--compare",
+      "compare the files with what the lake has of their symbols and times, and land nothing where they differ",
+    )
     .option("--save-plan <file>", "write how the files were read, for --plan")
     .option("--plan <file>", "read the files by a saved plan: one that does not fit it is refused")
     .addOption(lakeOption())
@@ -55,7 +65,8 @@ Times are dates, dates and times (in the exchange's own zone, unless they say an
 What a file does not say is not changed. Of rows with the same key, the later one wins: files count in their order.
 Rows that cannot be read are stored in rejects/ once, with file, line and reason; the others land. Of a file that
 is refused or cut short nothing lands; the other files do.
-Exit codes: 0 imported, 1 a file was refused among others or no row could be taken, 2 wrong usage or the only file
+With --compare, the lake is compared within the times that the files have: rows that it lacks are no difference.
+Exit codes: 0 imported, 1 a file was refused among others, no row could be taken, or the lake differs, 2 wrong usage or the only file
 was refused, 130 interrupted before anything has landed.
 
 Examples:
@@ -65,6 +76,7 @@ Examples:
   barlake import bars_1m minutes.csv --zone UTC --bar-label start
   barlake import income income.csv --values discrete --announce-lag 60d
   barlake import corporate_actions dividends.csv --source company
+  barlake import bars_1d vendor.csv --compare
   barlake import bars_1d monday.csv --dry-run --save-plan daily.plan.json
   barlake import bars_1d tuesday.csv --plan daily.plan.json`,
     )
@@ -73,6 +85,7 @@ Examples:
         const view = progressView(`import ${name}`);
         const {
           dryRun,
+          compare,
           savePlan: target,
           plan: planFile,
           lake: _lake,
@@ -86,29 +99,32 @@ Examples:
         };
         const plan = planFile === undefined ? undefined : await loadPlan(planFile, name);
         const reference = openLake(options);
+        const importInto = (lake: Lake): Promise<ImportReport> =>
+          runImport(
+            lake,
+            name,
+            files,
+            {
+              ...reading,
+              announceLagDays: announceLag,
+              plan,
+              reference,
+              runId: newRunId(systemClock.now()),
+              signal: cli.signal,
+            },
+            systemClock,
+            (done) => view.update({ done, total: files.length, unit: "files", rows: 0, doing: "reading" }),
+          )
+            .finally(() => view.stop())
+            .catch((error: unknown) => {
+              if (error instanceof UnfinishedImport) show(error.report);
+              throw error;
+            });
+        if (compare && (await differs(name, reference, importInto, options))) return EXIT.partial;
         await using place = dryRun
           ? await temporaryLake()
           : { lake: reference, [Symbol.asyncDispose]: async () => {} };
-        const report = await runImport(
-          place.lake,
-          name,
-          files,
-          {
-            ...reading,
-            announceLagDays: announceLag,
-            plan,
-            reference,
-            runId: newRunId(systemClock.now()),
-            signal: cli.signal,
-          },
-          systemClock,
-          (done) => view.update({ done, total: files.length, unit: "files", rows: 0, doing: "reading" }),
-        )
-          .finally(() => view.stop())
-          .catch((error: unknown) => {
-            if (error instanceof UnfinishedImport) show(error.report);
-            throw error;
-          });
+        const report = await importInto(place.lake);
         show(report);
         if (target !== undefined) await savePlan(target, name, report.plan);
         return exitOfImport(report);
@@ -121,12 +137,7 @@ function addReadingOptions(command: Command): Command {
   const choice = (flags: string, description: string, choices: readonly string[]): Option =>
     new Option(flags, description).choices(choices);
   return command
-    .option(
-      "--map <ours=theirs>",
-      "a column that has another name in the files; may be repeated",
-      collect,
-      {},
-    )
+    .addOption(mapOption())
     .option("--symbol <symbol>", "symbol of all rows of one file")
     .option("--exchange <suffix>", "exchange of symbols without one: AAPL is AAPL.US with --exchange US")
     .option("--date-format <format>", "dmy, mdy, excel, s, ms, us, ns, or a pattern: DD.MM.YYYY, %d/%m/%y")
@@ -191,6 +202,40 @@ function lineCount(text: string): number {
   return Number(text);
 }
 
+/**
+ * Whether the lake has other rows than the files within the times of the files; says which. What the lake lacks is no
+ * difference.
+ */
+async function differs(
+  name: ImportTable,
+  lake: Lake,
+  importInto: (lake: Lake) => Promise<ImportReport>,
+  { json, lake: location }: Options,
+): Promise<boolean> {
+  const compared = COMPARABLE.find((one) => one.name === name);
+  if (compared === undefined)
+    throw new UsageError(`${name} cannot be compared`, {
+      hint: `tables that can be: ${COMPARABLE.map((one) => one.name).join(", ")}`,
+    });
+  await using read = await temporaryLake();
+  await importInto(read.lake);
+  using session = await openFor([lake, read.lake]);
+  const found = await compareTable(session, compared, lakeSource(read.lake), lakeSource(lake), {
+    withinA: true,
+  });
+  const others = found?.differences.filter(({ rows, onlyA }) => rows > onlyA) ?? [];
+  if (found === undefined || others.length === 0) return false;
+  const shown = { ...found, differences: others };
+  if (json) printJson({ compared: shown });
+  else {
+    const text = differencesText([shown], "the files", location);
+    process.stdout.write(
+      `${text}\nnothing was imported: without the comparison, the rows of the files replace those of the lake\n`,
+    );
+  }
+  return true;
+}
+
 /** An empty lake for the time of a dry run, so that all rules of a landing apply. */
 async function temporaryLake(): Promise<AsyncDisposable & { readonly lake: Lake }> {
   const folder = await mkdtemp(join(tmpdir(), "barlake-dry-run-"));
@@ -198,13 +243,6 @@ async function temporaryLake(): Promise<AsyncDisposable & { readonly lake: Lake 
     lake: new Lake(folder, { hasDatabase: false }),
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
   };
-}
-
-function collect(text: string, sofar: Record<string, string>): Record<string, string> {
-  const at = text.indexOf("=");
-  const [ours, theirs] = [text.slice(0, Math.max(at, 0)), text.slice(at + 1)];
-  if (!ours || !theirs) throw new UsageError(`--map ${text}: is not of the form ours=theirs`);
-  return { ...sofar, [ours]: theirs };
 }
 
 /** Most forms of files, and remarks, that are printed; the others are only counted. */

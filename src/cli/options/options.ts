@@ -130,3 +130,15 @@ function versionOf(text: string, earlier?: ReadonlyMap<string, number>): Readonl
 export function usersPipelines(): string | undefined {
   return process.env.BARLAKE_PIPELINES || undefined;
 }
+
+/** `--map ours=theirs`: names of columns in files by the table's. */
+export function mapOption(): Option {
+  return new Option("--map <ours=theirs>", "a column that has another name in the files; may be repeated")
+    .default({}, "none")
+    .argParser((text: string, sofar: Record<string, string>) => {
+      const at = text.indexOf("=");
+      const [ours, theirs] = [text.slice(0, Math.max(at, 0)), text.slice(at + 1)];
+      if (!ours || !theirs) throw new UsageError(`--map ${text}: is not of the form ours=theirs`);
+      return { ...sofar, [ours]: theirs };
+    });
+}
