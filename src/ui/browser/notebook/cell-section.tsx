@@ -139,6 +139,7 @@ export function CellSection({
         <CellButton sign="✕" name="deleteCell" act={actions.remove} />
       </div>
       {isOpen && <CellEditor text={cell.body} faults={output.faults} links={links} isFocused />}
+      {isStale && output.parts.length > 0 && <p class="quiet other-text">{notebookText("otherText")}</p>}
       {output.parts.map((part, at) => (
         <CellPart key={at} cell={part} />
       ))}

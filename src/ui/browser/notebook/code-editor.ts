@@ -16,7 +16,13 @@ import {
   LanguageSupport,
   syntaxHighlighting,
 } from "@codemirror/language";
-import { EditorState, StateEffect, StateField } from "@codemirror/state";
+import {
+  EditorState,
+  StateEffect,
+  StateField,
+  type Transaction,
+  type TransactionSpec,
+} from "@codemirror/state";
 import {
   Decoration,
   type DecorationSet,
@@ -228,6 +234,39 @@ function sqlLanguage(): LanguageSupport {
   return new LanguageSupport(dialect.language);
 }
 
+/** The directive that begins a cell. */
+const DIRECTIVE = /^--[ \t]*%%/;
+
+/**
+ * What typing may change of a cell that begins with a directive: what would delete the directive, or join it with the next
+ * line, changes the lines after it instead; a text that brings its own directive replaces it.
+ */
+export function keepDirective(change: Transaction): TransactionSpec | Transaction {
+  const { startState, changes } = change;
+  const { doc } = startState;
+  const first = doc.line(1);
+  const least = DIRECTIVE.exec(first.text)?.[0].length;
+  if (least === undefined || !(change.isUserEvent("input") || change.isUserEvent("delete"))) return change;
+  const kept: { from: number; to: number; insert: string }[] = [];
+  let isChanged = false;
+  changes.iterChanges((from, to, _from, _to, inserted) => {
+    const insert = inserted.toString();
+    const isOwn = from === 0 && to >= least && DIRECTIVE.test(insert);
+    if (isOwn || !(from < least || (from <= first.to && to > first.to)))
+      return void kept.push({ from, to, insert });
+    isChanged = true;
+    const isWithin = to <= first.to && to > least;
+    const begin = isWithin ? Math.max(from, least) : Math.min(first.to + 1, doc.length);
+    const isAlone = begin === first.to && insert !== "";
+    kept.push({ from: begin, to: Math.max(begin, to), insert: isAlone ? `\n${insert}` : insert });
+  });
+  if (!isChanged) return change;
+  const spec = startState.changes(kept);
+  const [last] = kept.slice(-1);
+  const anchor = last === undefined ? 0 : spec.mapPos(last.to, 1);
+  return { changes: spec, selection: { anchor }, scrollIntoView: true };
+}
+
 /** The functions by which an editor asks its page for data, and reports to it. */
 export interface EditorLinks {
   readonly label: string;
@@ -281,6 +320,7 @@ export function openCodeEditor(parent: HTMLElement, text: string, links: EditorL
         syntaxHighlighting(EDITOR_COLOURS),
         EDITOR_THEME,
         faultMarks,
+        EditorState.transactionFilter.of(keepDirective),
         EditorView.lineWrapping,
         EditorView.contentAttributes.of({ "aria-label": links.label, spellcheck: "false" }),
         EditorView.updateListener.of(({ docChanged, state }) => {

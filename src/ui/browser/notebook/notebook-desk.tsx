@@ -157,6 +157,7 @@ function NotebookBar({
   onRunAll,
   saving,
   isChanged,
+  isFile,
   isSavable,
   onSave,
   onPage,
@@ -168,17 +169,20 @@ function NotebookBar({
   readonly saving: SaveState;
   /** Whether the text differs from the file. */
   readonly isChanged: boolean;
+  /** Whether there is a file. */
+  readonly isFile: boolean;
   readonly isSavable: boolean;
   readonly onSave: () => void;
   /** Downloads the notebook as a page; undefined while a page is being made. */
   readonly onPage: (() => void) | undefined;
 }) {
   const isRunning = runs.isWaiting || runs.run?.status === "running";
-  const state = saving.kind === "saving" ? "saving" : isChanged ? "unsaved" : "saved";
+  const state = saving.kind === "saving" ? "saving" : isChanged ? "unsaved" : isFile ? "saved" : "noFile";
   return (
     <ParameterControls parameters={parameters}>
       <span class="quiet" role="status">
         {progress(runs)}
+        {isRunning && <Elapsed since={runs.sentAt} />}
       </span>
       {isRunning ? (
         <button type="button" onClick={runs.stop}>
@@ -202,6 +206,19 @@ function NotebookBar({
   );
 }
 
+/** How long something has taken so far, in whole seconds, from the first on. */
+function Elapsed({ since }: { readonly since: number | undefined }) {
+  const [now, setNow] = useState(() => performance.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(performance.now()), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  const seconds = since === undefined ? 0 : Math.floor((now - since) / 1000);
+  return seconds < 1 ? null : <span aria-hidden="true"> {duration(seconds * 1000)}</span>;
+}
+
+const cellsText = (n: number): string => `${n} ${text(n === 1 ? "cell" : "cells")}`;
+
 function progress({ run, isWaiting }: UsedRun): string {
   if (isWaiting || run === undefined) return `${text("running")} …`;
   const { status, done, planned, tookMs, outputs } = run;
@@ -209,7 +226,7 @@ function progress({ run, isWaiting }: UsedRun): string {
   if (status === "stopped") return `${text("stoppedRun")}: ${done} / ${planned} ${text("cells")}`;
   const failed = [...outputs.values()].filter(({ faults }) => faults.length > 0).length;
   const faults = failed === 0 ? "" : `, ${failed} ${notebookText("failed")}`;
-  return `${text("ran")}: ${done} ${text("cells")}, ${duration(tookMs)}${faults}`;
+  return `${text("ran")}: ${cellsText(done)}, ${duration(tookMs)}${faults}`;
 }
 
 /** A notebook that can be read, run, edited and saved. */
@@ -231,7 +248,10 @@ export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
   const whole = textOf(document_);
   const { isStored, forget } = useDraft(key, whole, saving.base);
   const runs = useRun(name, document_);
-  const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
+  // A notebook without a file begins with a cell to type into.
+  const [open, setOpen] = useState<ReadonlySet<number>>(
+    () => new Set(source.hash === null ? document_.cells.slice(-1).map(({ id }) => id) : []),
+  );
   const catalogAddress = useStateAddress("catalog");
   const catalog = useMemo(() => lazyCatalog(catalogAddress), [catalogAddress]);
   const [deleted, setDeleted] = useState<{ readonly cell: DocumentCell; readonly at: number }>();
@@ -290,6 +310,7 @@ export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
         onRunAll={() => runs.start(newest.current, undefined)}
         saving={saving.state}
         isChanged={isChanged}
+        isFile={saving.base.hash !== null}
         isSavable={isSavable}
         onSave={save}
         onPage={page.make}
@@ -329,7 +350,7 @@ export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
             number={at + 1}
             output={runs.run?.outputs.get(cell.id)}
             isOpen={open.has(cell.id)}
-            isStale={runs.ran.has(cell.id) && runs.ran.get(cell.id) !== cell.body}
+            isStale={runs.run?.outputs.has(cell.id) === true && runs.ran.get(cell.id) !== cell.body}
             canMove={canMove(document_, cell.id)}
             links={{
               label: `${notebookText("editorOf")} ${at + 1}: ${notebookText("editorKeys")}`,

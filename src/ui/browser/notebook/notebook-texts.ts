@@ -21,6 +21,8 @@ export const notebookText = texts({
   save: ["Save", "保存"],
   saved: ["saved", "已保存"],
   unsaved: ["not saved", "未保存"],
+  noFile: ["no file yet", "尚无文件"],
+  otherText: ["Of an earlier text:", "以下为先前文本的结果："],
   saving: ["saving", "保存中"],
   copyHint: [
     "This notebook comes with barlake: saving makes a copy in your folder.",

@@ -83,8 +83,10 @@ export interface UsedRun {
   readonly run: NotebookRun | undefined;
   /** Whether a run was sent and has not begun yet. */
   readonly isWaiting: boolean;
+  /** When the newest run was sent, by `performance.now()`; undefined before the first one. */
+  readonly sentAt: number | undefined;
   readonly fault: Fault | undefined;
-  /** Texts of the cells when they last ran, by id. */
+  /** The texts of the cells that their shown outputs are of, by id. */
   readonly ran: ReadonlyMap<number, string>;
   /** Runs the given cells and all that depend on them; undefined: every cell. */
   readonly start: (document: NotebookDocument, ids: ReadonlySet<number> | undefined) => void;
@@ -113,6 +115,7 @@ export function useRun(name: string, document: NotebookDocument): UsedRun {
   const given = Object.fromEntries([...query].filter(([key]) => key.startsWith("p.")));
   const [run, setRun] = useState<NotebookRun>();
   const [isWaiting, setWaiting] = useState(false);
+  const [sentAt, setSentAt] = useState<number>();
   const [fault, setFault] = useState<Fault>();
   const [ran, setRan] = useState<ReadonlyMap<number, string>>(new Map());
   const started = useRef<Started | undefined>(undefined);
@@ -136,7 +139,14 @@ export function useRun(name: string, document: NotebookDocument): UsedRun {
       await readLines(address, { name, text: textOf(text), cells: lines }, signal, (line) => {
         if (line.kind === "fault") setFault(new Fault(line.fault, 0));
         setWaiting(false);
-        show(runAfter(newest.current, line, plan, performance.now() - began));
+        const after = runAfter(newest.current, line, plan, performance.now() - began);
+        const given =
+          after?.status === "done" ? (ids ?? new Set(text.cells.map(({ id }) => id))) : after?.given;
+        const texts = text.cells
+          .filter(({ id }) => given?.has(id) === true)
+          .map((cell) => [cell.id, cell.body] as const);
+        setRan((before) => new Map([...before, ...texts]));
+        show(after);
       });
     } catch (error) {
       if (!signal.aborted) setFault(faultOf(error));
@@ -165,11 +175,8 @@ export function useRun(name: string, document: NotebookDocument): UsedRun {
     const next = { controller: new AbortController(), ids, planned };
     started.current = next;
     sent.current = { state, given };
-    const texts = text.cells
-      .filter(({ id }) => ids?.has(id) !== false)
-      .map((cell) => [cell.id, cell.body] as const);
-    setRan((before) => new Map([...(ids === undefined ? [] : before), ...texts]));
     setWaiting(true);
+    setSentAt(performance.now());
     void follow(text, next, lines);
   };
   useEffect(() => {
@@ -198,7 +205,7 @@ export function useRun(name: string, document: NotebookDocument): UsedRun {
     if (before === undefined || running === undefined || isBegun) show(runAtEnd(before));
     else show({ ...before, status: "stopped", done: 0, planned: running.planned });
   };
-  return { run, isWaiting, fault, ran, start, stop };
+  return { run, isWaiting, sentAt, fault, ran, start, stop };
 }
 
 /** The cells of a run that replaces another run which has not returned all of its cells yet. */
