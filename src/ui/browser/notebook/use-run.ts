@@ -143,7 +143,7 @@ export function useRun(name: string, document: NotebookDocument): UsedRun {
         const given =
           after?.status === "done" ? (ids ?? new Set(text.cells.map(({ id }) => id))) : after?.given;
         const texts = text.cells
-          .filter(({ id }) => given?.has(id) === true)
+          .filter(({ id }) => returned?.has(id) === true)
           .map((cell) => [cell.id, cell.body] as const);
         setRan((before) => new Map([...before, ...texts]));
         show(after);
