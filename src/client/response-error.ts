@@ -125,7 +125,8 @@ function hintFor(status: number, code: string): string | undefined {
   if (permission !== undefined) return permission;
   if (code === NOT_OFFERED)
     return "this service has no intraday data; the pipeline minute asks for minutes by window";
-  if (status === 401) return "set BARLAKE_API_KEY to a key that this service knows";
+  if (status === 401)
+    return "this service needs a key: set BARLAKE_API_KEY, in the environment or in .env, to one that it knows";
   if (status === 403)
     return "the key has no permission for this; ask the service's owner, or leave this pipeline out";
   return undefined;

@@ -168,7 +168,7 @@ async function loadHttp(timeout = 60_000): Promise<Http> {
 export interface ServiceClientOptions {
   /** Address of the service; the endpoints' paths are relative to it. */
   readonly baseUrl: string;
-  /** Sent in a header with each request; never written to a log, an error or an address. */
+  /** Sent in a header with each request; never written to a log, an error or an address. Empty: none is sent. */
   readonly apiKey: string;
   readonly clock: Clock;
   /** Requests a minute of the key, of each endpoint group or by group. @default learned from refusals */
@@ -346,7 +346,7 @@ export class ServiceClient {
         dispatcher: agent,
         onInfo: interimLimit(),
         headers: {
-          [API_KEY_HEADER]: this.#options.apiKey,
+          ...(this.#options.apiKey === "" ? {} : { [API_KEY_HEADER]: this.#options.apiKey }),
           accept: JSON_TYPE,
           "accept-encoding": encodingsFor(this.#base),
           ...(ask.body === undefined ? {} : { "content-type": "application/json" }),

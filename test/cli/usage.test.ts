@@ -97,7 +97,6 @@ test.each<[string, string[], RegExp]>([
   ],
   ["vacuum of an unknown table", ["vacuum", "bars"], /Allowed choices are bars_1d/],
   ["run without a service", ["run", "daily"], /no service to ask[\s\S]*BARLAKE_URL/],
-  ["run without a key", ["run", "daily", "--url", "http://127.0.0.1:1"], /no API key[\s\S]*BARLAKE_API_KEY/],
   ["run with a share that is none", ["run", "daily", "--share", "1.5"], /must be a number above 0, up to 1/],
   ["run with a quota that is none", ["run", "daily", "--rpm", "0"], /must be a number above 0/],
   [

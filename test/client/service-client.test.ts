@@ -56,6 +56,20 @@ async function setUp(script: Script, options: Partial<ServiceClientOptions> = {}
   return { service, clock, client, bars };
 }
 
+test("without a key none is sent; a service that needs one says what to set", async () => {
+  const free = await setUp((_, response) => json(response, 200, JSON.parse(BARS)), { apiKey: "" });
+  await free.bars();
+  expect(free.service.seen[0]?.headers).not.toHaveProperty("x-api-key");
+  const closed = await setUp(
+    (_, response) => json(response, 401, { code: "UNAUTHORIZED", message: "no key" }),
+    { apiKey: "" },
+  );
+  await expect(closed.bars()).rejects.toMatchObject({
+    status: 401,
+    hint: expect.stringContaining("set BARLAKE_API_KEY"),
+  });
+});
+
 test("the key travels in its header alone, and parameters are encoded", async () => {
   const { service, client } = await setUp((_, response) => json(response, 200, { data: [] }));
   await client.ask(

@@ -153,7 +153,10 @@ export class MarketService implements AsyncDisposable {
 export interface ConnectOptions {
   /** Address of the service. @default BARLAKE_URL of the environment */
   readonly url?: string | undefined;
-  /** Never written to a log, an error or an address. @default BARLAKE_API_KEY of the environment */
+  /**
+   * Never written to a log, an error or an address. Empty: none is sent, and a service that needs one refuses with 401.
+   * @default BARLAKE_API_KEY of the environment, else none
+   */
   readonly apiKey?: string | undefined;
   /** Requests a minute that the key permits, for each group of endpoints or by group. @default learned from refusals */
   readonly requestsPerMinute?: number | ByGroup<number> | undefined;
@@ -175,7 +178,7 @@ export interface ConnectOptions {
  * Connects to a market data service. Nothing is sent before the first request. Processes that use a key at the same time
  * divide its quota equally; none gets more than its `share`.
  *
- * @throws {UsageError} without an address or a key, or for one of the options that is not valid.
+ * @throws {UsageError} without an address, or for one of the options that is not valid.
  */
 export function connect(options: ConnectOptions = {}): MarketService {
   const {
@@ -184,13 +187,11 @@ export function connect(options: ConnectOptions = {}): MarketService {
     purpose = "a program",
     onNote = () => {},
   } = options;
-  const { url = environment.BARLAKE_URL, apiKey = environment.BARLAKE_API_KEY } = options;
+  const { url = environment.BARLAKE_URL, apiKey = environment.BARLAKE_API_KEY ?? "" } = options;
   if (!url)
     throw new UsageError("connect: there is no address of a service", {
       hint: "set BARLAKE_URL, or give { url }; barlake serve is such a service",
     });
-  if (!apiKey)
-    throw new UsageError("connect: there is no API key", { hint: "set BARLAKE_API_KEY, or give { apiKey }" });
   hostOf(url);
   expectSendable(apiKey);
   const { requestsPerMinute, share, responseLimits } = options;

@@ -1,11 +1,11 @@
 import { join } from "node:path";
-import { Option } from "commander";
+import { type Command, Option } from "commander";
 import { ServiceClient } from "../../client/service-client.js";
 import { systemClock } from "../../client/system-clock.js";
 import { BarlakeError } from "../../core/errors.js";
 import { compareLakes } from "../../jobs/maintenance/compare-lakes.js";
-import { definePipeline, type Pipeline } from "../../jobs/pipeline/definition.js";
-import { type RunOptions, type RunReport, runPipeline } from "../../jobs/run/run-pipeline.js";
+import { definePipeline } from "../../jobs/pipeline/definition.js";
+import type { RunReport } from "../../jobs/run/run-pipeline.js";
 import { byteCount, type Lake, rowCount } from "../../lake/lake.js";
 import { openReader } from "../../lake/open-reader.js";
 import { REGIONS } from "../../market/regions.js";
@@ -18,18 +18,28 @@ import { type Candle, candleChart } from "../charts/candles.js";
 import { type Cli, EXIT } from "../cli.js";
 import { emptyDemoLakes, startDemoStore } from "../demo/demo-lakes.js";
 import { type DemoMarket, fillDemo, importActions, MARKET, SYMBOLS } from "../demo/demo-market.js";
+import { printTables, runShown, say, sayRun } from "../demo/demo-output.js";
 import { wholeNumber } from "../options/options.js";
-import { progressView, showRun } from "../progress.js";
+import { rpmOption, type ServiceOptions, urlOption } from "../options/service-option.js";
 import { count, duration, paint, size, table } from "../text.js";
 
 const KEY = "demo-key";
 /** The demo's folder if no option names another. */
 const FOLDER = "data/demo";
+const LIVE_FOLDER = "data/live";
+/** Most instruments of a live demo: with a small quota, a minute of requests. */
+const LIVE_SYMBOLS = 50;
 
 interface DemoOptions {
   readonly lake: string;
   readonly store?: true;
-  readonly symbols: number;
+  readonly live?: true;
+  readonly symbols?: number;
+  readonly universe?: string;
+  readonly requests: number;
+  readonly minutes: number;
+  readonly url?: string;
+  readonly rpm?: Exclude<ServiceOptions["rpm"], undefined>;
 }
 
 const PIPELINES = [
@@ -54,22 +64,51 @@ export function addDemo(cli: Cli): void {
         `on an object store: starts a versitygw or MinIO of this machine, with its files in ${FOLDER}/store, and stops it at the end`,
       ).conflicts("lake"),
     )
-    .option("--symbols <n>", "instruments of the simulated market", wholeNumber, SYMBOLS)
+    .addOption(
+      new Option(
+        "--live",
+        `real data instead: of one universe of the service that BARLAKE_URL names, into the lake ${LIVE_FOLDER}, which is kept`,
+      ).conflicts("store"),
+    )
+    .option("--universe <id>", "with --live: the universe (default: a small one that the service has)")
+    .option("--requests <n>", "with --live: requests at which it ends", wholeNumber, 100)
+    .option("--minutes <n>", "with --live: minutes after which it ends", wholeNumber, 10)
+    .option(
+      "--symbols <n>",
+      `instruments of the simulated market (default: ${SYMBOLS}), or most of the universe (default: ${LIVE_SYMBOLS})`,
+      wholeNumber,
+    )
+    .addOption(urlOption())
+    .addOption(rpmOption())
     .addHelpText(
       "after",
       `
-Needs no key and no network. --store takes the program that BARLAKE_VERSITYGW or BARLAKE_MINIO names, else one in
+Needs no key and no network, but with --live: a service of this interface, and its key where it needs one (BARLAKE_API_KEY).
+What a live demo has received is not asked for again: the same command goes on after its end. --store takes the program that BARLAKE_VERSITYGW or BARLAKE_MINIO names, else one in
 ~/.cache/barlake/bin (test/interop/stores.sh of the sources builds both there) or in PATH. Lakes in a store need DuckDB's
 extension httpfs: docs/beyond-one-machine.md.
 
 Examples:
   barlake demo
   barlake demo --lake /tmp/demo
+  barlake demo --live --url https://HOST --universe CN_ETF
   barlake demo --store
   barlake demo --lake s3://bucket/demo`,
     )
-    .action(({ lake, store, symbols }: DemoOptions) =>
-      cli.action(() => (store ? demoOnOwnStore(cli, symbols) : demo(cli, lake, symbols))),
+    .action((options: DemoOptions, command: Command) =>
+      cli.action(async () => {
+        const { lake, store, live, symbols = SYMBOLS } = options;
+        if (!live) return store ? demoOnOwnStore(cli, symbols) : demo(cli, lake, symbols);
+        const { liveDemo } = await import("../demo/live-demo.js");
+        const isGiven = command.getOptionValueSource("lake") !== "default";
+        const most = options.symbols ?? LIVE_SYMBOLS;
+        return liveDemo({
+          ...options,
+          lake: isGiven ? lake : LIVE_FOLDER,
+          symbols: most,
+          signal: cli.signal,
+        });
+      }),
     );
 }
 
@@ -185,32 +224,6 @@ async function ingest(
   return reports;
 }
 
-async function runShown(
-  pipeline: Pipeline,
-  demand: RunOptions,
-  environment: { lake: Lake; client: ServiceClient; signal: AbortSignal },
-): Promise<RunReport> {
-  const view = progressView(pipeline.name, "text");
-  try {
-    return await runPipeline(pipeline, demand, {
-      ...environment,
-      clock: systemClock,
-      onProgress: showRun(view),
-    });
-  } finally {
-    view.stop();
-  }
-}
-
-function sayRun({ pipeline, requests, rows, bytes, durationMs }: RunReport): void {
-  const figures = [
-    `${count(requests.sent).padStart(3)} requests`,
-    `${count(rows).padStart(9)} rows`,
-    size(bytes).padStart(8),
-  ];
-  say("", `${pipeline.padEnd(10)} ${figures.join("  ")}  ${duration(durationMs)}`);
-}
-
 async function compare(market: Lake, lake: Lake): Promise<void> {
   const comparisons = await compareLakes(market, lake);
   const different = comparisons.filter((c) => c.onlyLeft + c.onlyRight > 0);
@@ -222,16 +235,6 @@ async function compare(market: Lake, lake: Lake): Promise<void> {
   }
   const rows = comparisons.reduce((sum, c) => sum + c.rows, 0);
   say("", `${paint("green", "equal")}: ${count(rows)} rows in ${comparisons.length} tables`);
-}
-
-async function printTables(lake: Lake): Promise<void> {
-  const rows = (await lake.snapshots()).map((s) => [
-    s.table.name,
-    count(rowCount(s)),
-    count(s.files.size),
-    size(byteCount(s)),
-  ]);
-  process.stdout.write(`${table(["table", "rows", "files", "size"], rows)}\n`);
 }
 
 async function printQuery(at: string, lake: Lake): Promise<void> {
@@ -278,8 +281,4 @@ async function printFigures(lake: Lake, reports: readonly RunReport[], ms: numbe
     `${(bytes / rows).toFixed(1)} bytes a bar on disk, against ${(sum((r) => r.bytes) / sum((r) => r.rows)).toFixed(1)} on the wire`,
   );
   say("", `${duration(ms)} in all`);
-}
-
-function say(step: string, text: string): void {
-  process.stdout.write(step === "" ? `   ${text}\n` : `\n${paint("bold", step)}  ${text}\n`);
 }

@@ -279,9 +279,6 @@ const TRANSLATED: Readonly<Record<string, string>> = {
   "no service to ask": "没有可请求的服务",
   "set BARLAKE_URL, url in barlake.config.json, or --url; barlake serve is such a service; then start barlake ui again":
     "设置 BARLAKE_URL、barlake.config.json 里的 url 或 --url（barlake serve 就是这样的服务），再重新启动 barlake ui",
-  "no API key": "没有 API 密钥",
-  "set BARLAKE_API_KEY, in the environment or in .env; then start barlake ui again":
-    "在环境变量或 .env 里设置 BARLAKE_API_KEY，再重新启动 barlake ui",
 };
 
 /** A text of the lake in the language of the browser. A text that is not known, such as one of the user, remains. */

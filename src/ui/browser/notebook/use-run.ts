@@ -140,7 +140,7 @@ export function useRun(name: string, document: NotebookDocument): UsedRun {
         if (line.kind === "fault") setFault(new Fault(line.fault, 0));
         setWaiting(false);
         const after = runAfter(newest.current, line, plan, performance.now() - began);
-        const given =
+        const returned =
           after?.status === "done" ? (ids ?? new Set(text.cells.map(({ id }) => id))) : after?.given;
         const texts = text.cells
           .filter(({ id }) => returned?.has(id) === true)
