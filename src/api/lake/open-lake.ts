@@ -315,7 +315,11 @@ export class LakeConnection implements AsyncDisposable {
     return this.close();
   }
 
-  /** The state that a call names, within the clock of the connection. @throws {UsageError} for a later time than its own. */
+  /**
+   * The state that a call names, within the clock of the connection, and of its versions where the call names none.
+   *
+   * @throws {UsageError} for a later time than its own.
+   */
   #stateOf({ asOf, versions, knownAt, assumeReference }: LakeState): PointInTime {
     const own = this.#state;
     const isNamed = [asOf, versions, knownAt, assumeReference].some((one) => one !== undefined);
@@ -326,7 +330,12 @@ export class LakeConnection implements AsyncDisposable {
         `knownAt: ${knownAtText(given.knownAt)} is later than the lake was opened for: ${knownAtText(own.knownAt)}`,
         { hint: "give an earlier one, or open the lake for this time" },
       );
-    return { ...given, ...(given.knownAt === undefined && knownOf(own)) };
+    const isOfVersions = given.asOf !== undefined || given.versions !== undefined;
+    return {
+      ...given,
+      ...(!isOfVersions && { asOf: own.asOf, versions: own.versions }),
+      ...(given.knownAt === undefined && knownOf(own)),
+    };
   }
 
   async #readTable<T>(table: string, options: ReadOptions): Promise<RowTable<T>> {

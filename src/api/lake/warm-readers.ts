@@ -17,7 +17,7 @@ export interface LakeState {
   readonly versions?: Readonly<Record<string, number>> | ReadonlyMap<string, number> | undefined;
   /**
    * Shows of these rows what was known then: an instant as for `asOf`, or a date without a time, which is the end of that
-   * trading date in each region. docs/sql.md has the rule of each table. @default everything
+   * trading date in each region. docs/known-at.md has the rule of each table. @default everything
    */
   readonly knownAt?: TimeInput | undefined;
   /**

@@ -213,6 +213,10 @@ test("a query sees what another process has landed since, unless it is pinned", 
   expect(await closes(open, { versions: new Map([["bars_1d", version]]) })).toEqual([10]);
   expect(await closes(open, { asOf: 0 })).toEqual([]);
   expect(await closes(open)).toEqual([10, 11]);
+  // What was known narrows the state that the lake was opened for.
+  expect(await closes(pinned, { knownAt: "2026-11-20" })).toEqual([10]);
+  await using empty = openLake(location, { ...OPTIONS, asOf: 0 });
+  expect(await closes(empty, { knownAt: "2026-11-20" })).toEqual([]);
 });
 
 test("a damaged file is an error also of a warm query", async () => {
