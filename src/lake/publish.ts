@@ -6,6 +6,7 @@ import { BarlakeError, hintOf, LakeError, messageOf } from "../core/errors.js";
 import { VERSION } from "../core/version.js";
 import { writeFaultOf } from "../db/file-fault.js";
 import { ident, literal } from "../db/quote.js";
+import { countRows } from "../db/session/count-rows.js";
 import { Session } from "../db/session/session.js";
 import { withSmallSession } from "../db/session/small-session.js";
 import { dropLists, storeList } from "../db/views/parquet-relation.js";
@@ -141,10 +142,8 @@ function partsOf(view: RawView): [string, string][] {
 
 /** The parts of a database; empty where another version of this program made it. */
 async function readParts(session: Session): Promise<Parts> {
-  const [found] = await session.json<{ n: bigint }>(
-    "SELECT count(*) AS n FROM duckdb_tables() WHERE schema_name = 'published' AND table_name = 'parts'",
-  );
-  if (found?.n !== 1n) return new Map();
+  const tables = "duckdb_tables() WHERE schema_name = 'published' AND table_name = 'parts'";
+  if ((await countRows(session, tables)) !== 1) return new Map();
   const rows = await session.json<{ name: string; value: string }>("SELECT name, value FROM published.parts");
   return new Map(rows.map(({ name, value }) => [name, value]));
 }

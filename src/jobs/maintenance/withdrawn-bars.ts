@@ -1,4 +1,5 @@
 import { ident } from "../../db/quote.js";
+import { countRows } from "../../db/session/count-rows.js";
 import { jsonParameter } from "../../db/session/named-values.js";
 import { type Session, TempTable } from "../../db/session/session.js";
 import { type WithdrawReport, withdrawRows } from "../../lake/land/absent-days.js";
@@ -52,9 +53,7 @@ export async function withdrawnBars(
   await using gone = new TempTable(session, "withdrawn_bars");
   await compareWindow(session, sampled, environment, table, window);
   const found = `SELECT symbol, timestamp FROM ${sampled.name} WHERE kind = 'gone'`;
-  const [both] = await session.json<{ n: number }>(
-    `SELECT count(*) FILTER (kind IS NULL OR kind = 'changed')::DOUBLE AS n FROM ${sampled.name}`,
-  );
+  const both = await countRows(session, `${sampled.name} WHERE kind IS NULL OR kind = 'changed'`);
   await gone.fill(found);
   const symbols = await symbolsIn(session, gone);
   if (symbols.length > 0) {
@@ -71,7 +70,7 @@ export async function withdrawnBars(
       ? await withdrawRows(session, lake, table, gone.name, { runId: newRunId(now), now })
       : undefined;
   if (accepted !== undefined) await publish(lake);
-  return { table: table.name, bars: both?.n ?? 0, withdrawn, accepted };
+  return { table: table.name, bars: both, withdrawn, accepted };
 }
 
 /** Another symbol of the same region, with the most bars in a window. */

@@ -65,8 +65,6 @@ const LETTERS = { landed: "p", compacted: "c" } as const;
 
 const OWN_NAME = /(?:^|\/)([pc])-([0-9a-f]{16})-[0-9a-f]{8}\.parquet$/;
 
-type PartitionValues = Readonly<Record<string, string>>;
-
 /** How a data file is written. */
 interface DataFileOptions {
   /** The purpose of the file: to land rows, or to store compacted rows. */
@@ -85,6 +83,7 @@ interface DataFileOptions {
  * until a commit adds it.
  *
  * @param rowsSql a SELECT of all the table's columns; its rows are of one partition.
+ * @param values of the partition; null is written as "".
  * @throws {LakeError} where the file cannot be written.
  */
 export async function writeDataFile(
@@ -92,7 +91,7 @@ export async function writeDataFile(
   { storage, work }: LakePlaces,
   snapshot: Pick<Snapshot, "table" | "columns" | "metaData">,
   rowsSql: string,
-  partitionValues: PartitionValues,
+  values: DataFile["partitionValues"],
   { as, now, layout }: DataFileOptions,
 ): Promise<AddFile> {
   const { table } = snapshot;
@@ -110,8 +109,9 @@ export async function writeDataFile(
       [FOOTER_TAG]: await footerDigest((range) => readRangeOf(staged, range)),
       ...(codec === undefined ? {} : { [CODEC_KEY]: codec }),
     };
-    const folder = table.partition
-      .map((name) => `${name}=${encodeURIComponent(partitionValues[name] ?? "")}`)
+    const partitionValues = Object.fromEntries(table.partition.map((name) => [name, values[name] ?? ""]));
+    const folder = Object.entries(partitionValues)
+      .map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
       .join("/");
     const path = `${folder}/${LETTERS[as]}-${hash}-${randomBytes(4).toString("hex")}.parquet`;
     const isNew = await storage.putFileIfAbsent(staged, `${table.name}/${path}`, sha256);

@@ -6,6 +6,7 @@ import {
   unionRanges,
 } from "../../core/time.js";
 import { ident } from "../../db/quote.js";
+import { countRows } from "../../db/session/count-rows.js";
 import { jsonParameter } from "../../db/session/named-values.js";
 import { type Session, TempTable } from "../../db/session/session.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
@@ -72,13 +73,9 @@ async function withdrawFrom(
   for (const file of files) {
     const own = await parquetRelation(session, lake.filesOf(base, [file]));
     const left = `SELECT * FROM (${own}) ANTI JOIN ${ident(keys)} USING (${key})`;
-    const [counted] = await session.json<{ n: bigint }>(`SELECT count(*) AS n FROM (${left})`);
-    if (counted?.n === 0n) continue;
+    if ((await countRows(session, `(${left})`)) === 0) continue;
     const as = isCompacted(file.path) ? "compacted" : "landed";
-    const values = Object.fromEntries(
-      Object.entries(file.partitionValues).map(([name, value]) => [name, value ?? ""]),
-    );
-    adds.push(await writeDataFile(session, lake, base, left, values, { as, now }));
+    adds.push(await writeDataFile(session, lake, base, left, file.partitionValues, { as, now }));
   }
   const after = await commitWithRetries(lake, base, {
     actions: [

@@ -10,6 +10,7 @@ import {
   unknownSessionsSql,
 } from "../../db/market/region-sql.js";
 import { ident, literal } from "../../db/quote.js";
+import { countRows } from "../../db/session/count-rows.js";
 import { type Session, TempTable } from "../../db/session/session.js";
 import type { Region } from "../../market/regions.js";
 import { possibleEnds } from "../../market/sessions.js";
@@ -267,8 +268,7 @@ async function removeRepeats(
 ): Promise<number> {
   await using keys = new TempTable(session, "repeated_keys");
   await keys.fill(`SELECT symbol, timestamp FROM ${landing} GROUP BY ALL HAVING count(*) > 1`);
-  const [found] = await session.json<{ keys: bigint }>(`SELECT count(*) AS keys FROM ${keys.name}`);
-  if (found?.keys === 0n) return 0;
+  if ((await countRows(session, keys.name)) === 0) return 0;
   const values = `struct_pack(${KLINE_COLUMNS.map(({ name }) => `${ident(name)} := ${ident(name)}`).join(", ")})`;
   await using repeats = new TempTable(session, "repeats");
   await repeats.fill(`SELECT b.rowid AS id, b.*,
@@ -279,10 +279,7 @@ async function removeRepeats(
     QUALIFY row_number() OVER first > 1`);
   await rejectRepeats(rejects, table, `${repeats.name} WHERE NOT is_equal`);
   await session.run(`DELETE FROM ${landing} WHERE rowid IN (SELECT id FROM ${repeats.name})`);
-  const [left] = await session.json<{ n: bigint }>(
-    `SELECT count(*) FILTER (is_equal) AS n FROM ${repeats.name}`,
-  );
-  return Number(left?.n ?? 0);
+  return await countRows(session, `${repeats.name} WHERE is_equal`);
 }
 
 /** Columns of a bar that a later bar of the same key replaces where it has a value. A volume comes with its unit. */
@@ -332,10 +329,7 @@ async function mergeRepeats(
   );
   await session.run(`DELETE FROM ${landing} WHERE rowid IN (SELECT id FROM ${repeats.name})`);
   await session.run(`INSERT INTO ${landing} BY NAME FROM ${merged.name}`);
-  const [counts] = await session.json<{ n: bigint }>(
-    `SELECT count(*) AS n FROM ${repeats.name} WHERE NOT is_last AND NOT coalesce(${differs}, false)`,
-  );
-  return Number(counts?.n ?? 0);
+  return await countRows(session, `${repeats.name} WHERE NOT is_last AND NOT coalesce(${differs}, false)`);
 }
 
 /** Microseconds that are added to times, whole days, so that none is negative: division rounds towards 0. */

@@ -1,5 +1,6 @@
 import { regionSql, unknownExchangeReasonSql } from "../../db/market/region-sql.js";
 import { ident } from "../../db/quote.js";
+import { countRows } from "../../db/session/count-rows.js";
 import { type Session, TempTable } from "../../db/session/session.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
 import type { TableSchema } from "../../schema/column.js";
@@ -61,8 +62,8 @@ async function landKeptStatements(
   };
   // The versions are whole: nothing of a row with the same key is kept.
   const report = await upsertDerived(session, lake, table, make, { ...options, merge: "replace" });
-  const [counts] = await session.json<{ n: number }>(`SELECT count(*)::DOUBLE AS n FROM ${merged.name}`);
-  return { ...report, unchanged: unchanged + (counts?.n ?? 0) - report.inserted - report.updated };
+  const offered = unchanged + (await countRows(session, merged.name));
+  return { ...report, unchanged: offered - report.inserted - report.updated };
 }
 
 /** @returns the number of rows that a later one repeats, in all that they say. */
@@ -81,14 +82,13 @@ async function rejectReplaced(
   if (repeats === 0) return 0;
   // Of a null, the comparison is null.
   const differs = fields.map((name) => `r.${name} <> m.${name}`).join(" OR ") || "false";
-  const replaced = `FROM ${rows} r JOIN ${merged} m ON ${isSame("r", "m")} WHERE r.ordinal < m.ordinal AND (${differs})`;
+  const replaced = `${rows} r JOIN ${merged} m ON ${isSame("r", "m")} WHERE r.ordinal < m.ordinal AND (${differs})`;
   await rejects.add(
     table.name,
     `SELECT r.source, r.line, r.symbol, CAST(r.period_end AS VARCHAR) AS timestamp, 'duplicate_key' AS rule,
-       concat(r.symbol, ' ', r.period_end, ' is repeated; ', m.source, ' line ' || m.line, ' was used') AS reason, NULL AS row ${replaced}`,
+       concat(r.symbol, ' ', r.period_end, ' is repeated; ', m.source, ' line ' || m.line, ' was used') AS reason, NULL AS row FROM ${replaced}`,
   );
-  const [counted] = await session.json<{ n: number }>(`SELECT count(*)::DOUBLE AS n ${replaced}`);
-  return repeats - (counted?.n ?? 0);
+  return repeats - (await countRows(session, replaced));
 }
 
 /** SQL of the statements that become a new version of the table. */
@@ -186,8 +186,6 @@ export async function landStatements(
     return versions.name;
   };
   const report = await upsertDerived(session, lake, table, make, options);
-  const [counts] = await session.json<{ offered: bigint }>(
-    `SELECT count(*) AS offered FROM ${judged.name} WHERE ${RULE} IS NULL`,
-  );
-  return { ...report, unchanged: Number(counts?.offered) - report.inserted - report.updated };
+  const offered = await countRows(session, `${judged.name} WHERE ${RULE} IS NULL`);
+  return { ...report, unchanged: offered - report.inserted - report.updated };
 }

@@ -1,6 +1,7 @@
 import { LakeError } from "../../core/errors.js";
 import { tradeDateSql } from "../../db/market/region-sql.js";
 import { ident } from "../../db/quote.js";
+import { countRows } from "../../db/session/count-rows.js";
 import { type Session, TempTable } from "../../db/session/session.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
 import type { TableSchema } from "../../schema/column.js";
@@ -174,8 +175,8 @@ export async function landActions(
   };
   // The rows are whole: nothing of a row with the same key is kept.
   const report = await upsertDerived(session, lake, table, make, { ...options, merge: "replace" });
-  const [counts] = await session.json<{ n: number }>(`SELECT count(*)::DOUBLE AS n FROM ${ident(staged)}`);
-  return { ...report, unchanged: (counts?.n ?? 0) - report.inserted - report.updated };
+  const offered = await countRows(session, ident(staged));
+  return { ...report, unchanged: offered - report.inserted - report.updated };
 }
 
 /** SQL of the members of a version, with their source: a lake of an earlier version has no column of it. */
@@ -228,6 +229,6 @@ export async function landMemberRanges(
     return rows.name;
   };
   const report = await upsertDerived(session, lake, UNIVERSE_MEMBERS, make, { ...options, merge: "replace" });
-  const [counts] = await session.json<{ n: number }>(`SELECT count(*)::DOUBLE AS n FROM ${ident(staged)}`);
-  return { ...report, unchanged: (counts?.n ?? 0) - report.inserted - report.updated };
+  const offered = await countRows(session, ident(staged));
+  return { ...report, unchanged: offered - report.inserted - report.updated };
 }

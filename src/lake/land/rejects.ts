@@ -1,5 +1,6 @@
 import type { Issue } from "../../core/issue.js";
 import { ident, literal } from "../../db/quote.js";
+import { countRows } from "../../db/session/count-rows.js";
 import { jsonParameter } from "../../db/session/named-values.js";
 import { type Bindings, type Session, TempTable } from "../../db/session/session.js";
 import type { Lake } from "../lake.js";
@@ -120,8 +121,8 @@ export class Rejects implements AsyncDisposable {
        FROM ${name} GROUP BY rule, source ORDER BY rows DESC, source, rule`,
     );
     if (isNew && counts.length > 0) await deleteSaved(session, lake, name);
-    const [left] = await session.json<{ n: number }>(`SELECT count(*)::DOUBLE AS n FROM ${name}`);
-    if ((left?.n ?? 0) > 0) await writeRejects(session, lake, name, `${REJECTS_FOLDER}/${this.#name}.ndjson`);
+    if ((await countRows(session, name)) > 0)
+      await writeRejects(session, lake, name, `${REJECTS_FOLDER}/${this.#name}.ndjson`);
     await this.#table.drop();
     this.#created = undefined;
     return counts.map((count) => ({ ...count, rows: Number(count.rows) }));

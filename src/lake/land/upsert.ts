@@ -1,5 +1,6 @@
 import { CommitConflict } from "../../core/errors.js";
 import { ident, literal } from "../../db/quote.js";
+import { countRows } from "../../db/session/count-rows.js";
 import { type Session, TempTable } from "../../db/session/session.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
 import type { TableSchema } from "../../schema/column.js";
@@ -127,8 +128,7 @@ class FileRanges {
   }
 
   async #forgetTooMany(): Promise<void> {
-    const [found] = await this.#session.json<{ n: bigint }>(`SELECT count(*) AS n FROM ${this.#stored.name}`);
-    if (Number(found?.n) <= MOST_RANGES) return;
+    if ((await countRows(this.#session, this.#stored.name)) <= MOST_RANGES) return;
     this.#numbers.clear();
     await this.#stored.drop();
   }

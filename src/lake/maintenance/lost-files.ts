@@ -1,6 +1,7 @@
 import { LakeError } from "../../core/errors.js";
 import type { TimeRange } from "../../core/time.js";
 import { ident, literal } from "../../db/quote.js";
+import { countRows } from "../../db/session/count-rows.js";
 import { type Session, TempTable } from "../../db/session/session.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
 import { DUCKDB_TYPE, type TableSchema } from "../../schema/column.js";
@@ -117,9 +118,9 @@ export async function copyLostRows(
   await using rows = new TempTable(session, "copied_rows");
   await rows.fill(`SELECT * FROM (${copied}) WHERE true ${bounds.join(" ")}`);
   await session.run(`DELETE FROM ${rows.name} WHERE (${key}) IN (SELECT (${key}) FROM (${live}))`);
-  const [found] = await session.json<{ n: number }>(`SELECT count(*)::DOUBLE AS n FROM ${rows.name}`);
-  if (most !== undefined && found !== undefined && found.n > most)
-    return { rows: 0, refused: `the copy has ${found.n} rows for the ${most} that were lost` };
+  const found = most === undefined ? 0 : await countRows(session, rows.name);
+  if (most !== undefined && found > most)
+    return { rows: 0, refused: `the copy has ${found} rows for the ${most} that were lost` };
   const { inserted } = await upsert(session, lake, table, rows.name, { operation: "REPAIR", ...options });
   return { rows: inserted };
 }

@@ -2,6 +2,7 @@ import { randomInt } from "node:crypto";
 import { LakeError } from "../../core/errors.js";
 import type { Clock } from "../../core/time.js";
 import { ident, literal } from "../../db/quote.js";
+import { countRows } from "../../db/session/count-rows.js";
 import type { Session } from "../../db/session/session.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
 import {
@@ -110,7 +111,8 @@ async function rewritePartition(
     for (;;) {
       const [group] = planCompaction(current, options.targetBytes)[0]?.groups ?? [];
       if (group === undefined) break;
-      const values = partitionValuesOf(table, group);
+      // All files of a group are in one partition.
+      const values = group.files[0]?.file.partitionValues ?? {};
       const originals = group.files.map(({ file }) => file).filter((file) => !written.has(file));
       await verifyContent(lake, base, originals);
       const outputs: Candidate[] = [];
@@ -231,21 +233,11 @@ async function rowsOf(
   const known = files.reduce((sum, file) => sum + (file.stats?.numRecords ?? 0), 0);
   if (unknown.length === 0) return known;
   const relation = await parquetRelation(session, lake.filesOf(base, unknown));
-  const [counted] = await session.json<{ rows: bigint }>(`SELECT count(*) AS rows FROM (${relation})`);
-  return known + Number(counted?.rows);
+  return known + (await countRows(session, `(${relation})`));
 }
 
 function sortColumn(table: TableSchema): string {
   return table.sort[0] as string;
-}
-
-/** The partition values of a group: all its files are in one partition, without nulls. */
-function partitionValuesOf(
-  table: TableSchema,
-  { files }: CompactionGroup<Candidate>,
-): Readonly<Record<string, string>> {
-  const values = files[0]?.file.partitionValues ?? {};
-  return Object.fromEntries(table.partition.map((name) => [name, values[name] ?? ""]));
 }
 
 /** Largest size of a data file, in bytes, unless the rows of one symbol alone are larger: 128 MB. */

@@ -1,4 +1,5 @@
 import { ident, literal } from "../../db/quote.js";
+import { countRows } from "../../db/session/count-rows.js";
 import { type Session, TempTable } from "../../db/session/session.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
 import type { TableSchema } from "../../schema/column.js";
@@ -107,19 +108,15 @@ async function repairOnce(
   const adds: AddFile[] = [];
   for (const own of byPartition(files)) {
     const { partitionValues } = own[0] as DataFile;
-    const values = Object.fromEntries(
-      Object.entries(partitionValues).map(([name, value]) => [name, value ?? ""]),
-    );
     const ofPartition = Object.entries(partitionValues).map(([name, value]) =>
       value === null ? `${ident(name)} IS NULL` : `CAST(${ident(name)} AS VARCHAR) = ${literal(value)}`,
     );
     const others = await parquetRelation(session, lake.filesOf(base, own));
     const content = `SELECT * FROM (${others}) ANTI JOIN ${subjects.name} ${using}
       UNION ALL BY NAME SELECT * FROM ${versions.name} WHERE ${["true", ...ofPartition].join(" AND ")}`;
-    const [counted] = await session.json<{ n: bigint }>(`SELECT count(*) AS n FROM (${content})`);
-    if (counted?.n === 0n) continue;
+    if ((await countRows(session, `(${content})`)) === 0) continue;
     const as = own.every(({ path }) => isCompacted(path)) ? "compacted" : "landed";
-    adds.push(await writeDataFile(session, lake, base, content, values, { as, now }));
+    adds.push(await writeDataFile(session, lake, base, content, partitionValues, { as, now }));
   }
   const after = await commitWithRetries(lake, base, {
     actions: [
