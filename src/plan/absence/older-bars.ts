@@ -385,13 +385,6 @@ export class RowCap {
   }
 
   /**
-   * Learns from a complete response with `rows` bars of a symbol. If no cap was measured, the documented cap applies.
-   */
-  sawWhole(rows: number): void {
-    if (this.#cap === undefined && rows > ASSUMED_CAP["1m"]) this.#cap = LIMITS.maxCount;
-  }
-
-  /**
    * Whether a response with a number of bars may be cut: it has as many as the measured cap, or at least as many as the
    * documented one.
    */

@@ -41,17 +41,8 @@ test("a cap is learned from two responses that were cut at the same number, or f
 test("a cap is only ever lowered", () => {
   const cap = new RowCap(1000);
   cap.learn(5000, true);
-  cap.sawWhole(9000);
   expect(cap.known).toBe(1000);
   cap.learn(300, true);
   cap.learn(300, true);
   expect(cap.known).toBe(300);
-});
-
-test("a whole response of more bars than the assumed cap: the documented one holds until a lower one is measured", () => {
-  const cap = new RowCap();
-  cap.sawWhole(4000);
-  expect(cap.known).toBeUndefined();
-  cap.sawWhole(7000);
-  expect(cap.known).toBe(10_000);
 });
