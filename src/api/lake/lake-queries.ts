@@ -67,7 +67,9 @@ export async function tableQuery(session: Session, view: string, filter: TableFi
   const { adjust } = filter;
   const hasFactors = adjust !== undefined && adjust !== "none";
   const source = adjust === undefined ? ident(view) : adjustedSource(view, adjust);
-  const known = adjust === undefined ? await columnsOf(session, view) : await columnsFrom(session, source);
+  const known = await onceOf(session, `columns of ${source}`, () =>
+    adjust === undefined ? columnsOf(session, view) : columnsFrom(session, source),
+  );
   const where: string[] = [];
   /** The condition on the symbols. */
   let ofSymbols: string | undefined;
@@ -168,7 +170,7 @@ async function namedSource(
   },
 ): Promise<NamedSource | undefined> {
   if (!known.includes("trade_date")) return undefined;
-  const names = await readNames(session);
+  const names = await onceOf(session, "names", () => readNames(session));
   if (!symbols.some((symbol) => names.has(symbol))) return undefined;
   const asked = namesSql(symbols);
   return adjust === undefined
@@ -177,6 +179,16 @@ async function namedSource(
         before: ofNamesSql("ex_events", symbols, names),
         source: `histories(${asked}, ${literal(PERIODS[view] ?? "")}, ${literal(adjust)}, events := 'of_names')`,
       };
+}
+
+/** What was read of the views of a session: until it is closed they stay as they are. */
+const read = new WeakMap<Session, Map<string, unknown>>();
+
+async function onceOf<T>(session: Session, what: string, load: () => Promise<T>): Promise<T> {
+  const known = read.get(session) ?? new Map<string, unknown>();
+  read.set(session, known);
+  if (!known.has(what)) known.set(what, await load());
+  return known.get(what) as T;
 }
 
 async function columnsFrom(session: Session, source: string): Promise<readonly string[]> {
