@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { knownVersionsSql } from "../../src/db/market/statement-sql.js";
 import type { Session } from "../../src/db/session/session.js";
 import { openReader } from "../../src/lake/open-reader.js";
+import { once } from "../once.js";
 import { newLake } from "../serve/served-lake.js";
 import { cases } from "../sweep.js";
 
@@ -180,7 +181,7 @@ test("a day's values are those of a lake of that day, and of what was announced 
 
 const flat = (sql: string): string => sql.replaceAll(/\s+/g, " ");
 
-test("the macro has the text of the rule", () => {
+once("the macro has the text of the rule", () => {
   const file = readFileSync(
     new URL("../../sql/views/statements/known_versions.sql", import.meta.url),
     "utf8",

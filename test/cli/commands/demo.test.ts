@@ -2,11 +2,12 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { temporaryFolder } from "../../lake/temporary-lake.js";
+import { IS_REPEAT, once } from "../../once.js";
 import { SWEEP } from "../../sweep.js";
 import { DEMO_STORES, demoEnvironment, isThere, storeUrlIn } from "../demo-store.js";
 import { runCli, runProcess } from "../run-cli.js";
 
-test("--store without a store says how to get one, and --store with --lake is refused", async () => {
+once("--store without a store says how to get one, and --store with --lake is refused", async () => {
   const cwd = temporaryFolder();
   const { code, stderr } = await runCli(["demo", "--store"], { cwd, env: demoEnvironment(undefined) });
   expect(code).toBe(2);
@@ -22,7 +23,7 @@ test("--store without a store says how to get one, and --store with --lake is re
 
 const [store] = DEMO_STORES;
 
-test.skipIf(store === undefined)("--store leaves a folder alone that no demo made", async () => {
+test.skipIf(IS_REPEAT || store === undefined)("--store leaves a folder alone that no demo made", async () => {
   const cwd = temporaryFolder();
   const precious = join(cwd, "data", "demo", "store", "precious.txt");
   mkdirSync(join(precious, ".."), { recursive: true });
@@ -32,7 +33,7 @@ test.skipIf(store === undefined)("--store leaves a folder alone that no demo mad
   expect(existsSync(precious)).toBe(true);
 });
 
-test.skipIf(store === undefined)(
+test.skipIf(IS_REPEAT || store === undefined)(
   "a machine without DuckDB's extension says so before anything is simulated; the store stops",
   async () => {
     const env = { ...demoEnvironment(store), BARLAKE_DUCKDB_EXTENSIONS: temporaryFolder() };

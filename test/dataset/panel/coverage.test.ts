@@ -17,6 +17,7 @@ import { openReader } from "../../../src/lake/open-reader.js";
 import { ABSENCES_1D, BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
 import { UNIVERSE_MEMBERS } from "../../../src/schema/reference.js";
 import { land, T0, temporaryFolder, temporaryLake } from "../../lake/temporary-lake.js";
+import { once } from "../../once.js";
 import { cases } from "../../sweep.js";
 
 /** Weekdays over the turn of a year: sessions, as the index trades on each. */
@@ -246,61 +247,67 @@ const SPEC = {
   format: "qlib" as const,
 };
 
-test("who left is in it; a member without bars is named with its dates, until the lake has them", async () => {
-  const told = [
-    [FIRM, 0, null],
-    ["600002.SH", 0, 10],
-    ["600003.SH", 10, 20],
-    ["600004.SH", 20, null],
-  ] as const;
-  const bars = { "600002.SH": [0, 12], "600004.SH": [15, DAYS.length] } as const;
-  const lake = await toldLake(told, bars);
-  using lacking = await dataset(lake, { ...SPEC, from: DAYS[5] as string });
-  expect(lacking.symbols).toEqual([FIRM, "600002.SH", "600004.SH"]);
-  expect(lacking.coverage?.noBars).toEqual([
-    {
-      symbol: "600003.SH",
-      dates: 10,
-      first: DAYS[10],
-      last: DAYS[19],
-      membership: [{ from: DAYS[10], to: DAYS[20] }],
-    },
-  ]);
-  expect(lacking.coverage?.someBars).toEqual([]);
-  expect(lacking.warnings).toContainEqual(
-    `members without bars on 10 of 20 dates, most of them on ${DAYS[10]}: 1 of 2; of 1 the lake has no bars at all: results over the others are those of survivors`,
-  );
-  using whole = await dataset(await toldLake(told, { ...bars, "600003.SH": [10, 20] }), {
-    ...SPEC,
-    from: DAYS[5] as string,
-  });
-  expect(whole.coverage && isWhole(whole.coverage)).toBe(true);
-  expect(whole.warnings).toEqual([]);
-});
-
-test("who was a member only before the dataset's dates, or will be one after them, is not in it", async () => {
-  const lake = await toldLake(
-    [
+once(
+  "who left is in it; a member without bars is named with its dates, until the lake has them",
+  async () => {
+    const told = [
       [FIRM, 0, null],
       ["600002.SH", 0, 10],
-      ["600003.SH", 20, null],
-    ],
-    { "600002.SH": [0, DAYS.length], "600003.SH": [0, DAYS.length] },
-  );
-  using data = await dataset(lake, { ...SPEC, from: DAYS[10] as string, to: DAYS[20] });
-  expect(data.symbols).toEqual([FIRM]);
-  const before = {
-    ...SPEC,
-    universe: {
-      sql: `SELECT '${FIRM}' AS symbol, DATE '2020-01-01' AS from_date, DATE '2020-02-01' AS to_date`,
-    },
-  };
-  await expect(dataset(lake, { ...before, from: DAYS[0] as string })).rejects.toThrow(
-    "no members between from and to",
-  );
-});
+      ["600003.SH", 10, 20],
+      ["600004.SH", 20, null],
+    ] as const;
+    const bars = { "600002.SH": [0, 12], "600004.SH": [15, DAYS.length] } as const;
+    const lake = await toldLake(told, bars);
+    using lacking = await dataset(lake, { ...SPEC, from: DAYS[5] as string });
+    expect(lacking.symbols).toEqual([FIRM, "600002.SH", "600004.SH"]);
+    expect(lacking.coverage?.noBars).toEqual([
+      {
+        symbol: "600003.SH",
+        dates: 10,
+        first: DAYS[10],
+        last: DAYS[19],
+        membership: [{ from: DAYS[10], to: DAYS[20] }],
+      },
+    ]);
+    expect(lacking.coverage?.someBars).toEqual([]);
+    expect(lacking.warnings).toContainEqual(
+      `members without bars on 10 of 20 dates, most of them on ${DAYS[10]}: 1 of 2; of 1 the lake has no bars at all: results over the others are those of survivors`,
+    );
+    using whole = await dataset(await toldLake(told, { ...bars, "600003.SH": [10, 20] }), {
+      ...SPEC,
+      from: DAYS[5] as string,
+    });
+    expect(whole.coverage && isWhole(whole.coverage)).toBe(true);
+    expect(whole.warnings).toEqual([]);
+  },
+);
 
-test("a list of today's members with the dates on which they joined is no history", async () => {
+once(
+  "who was a member only before the dataset's dates, or will be one after them, is not in it",
+  async () => {
+    const lake = await toldLake(
+      [
+        [FIRM, 0, null],
+        ["600002.SH", 0, 10],
+        ["600003.SH", 20, null],
+      ],
+      { "600002.SH": [0, DAYS.length], "600003.SH": [0, DAYS.length] },
+    );
+    using data = await dataset(lake, { ...SPEC, from: DAYS[10] as string, to: DAYS[20] });
+    expect(data.symbols).toEqual([FIRM]);
+    const before = {
+      ...SPEC,
+      universe: {
+        sql: `SELECT '${FIRM}' AS symbol, DATE '2020-01-01' AS from_date, DATE '2020-02-01' AS to_date`,
+      },
+    };
+    await expect(dataset(lake, { ...before, from: DAYS[0] as string })).rejects.toThrow(
+      "no members between from and to",
+    );
+  },
+);
+
+once("a list of today's members with the dates on which they joined is no history", async () => {
   const lake = await toldLake(
     [
       [FIRM, 0, null],
@@ -313,7 +320,7 @@ test("a list of today's members with the dates on which they joined is no histor
   expect(data.warnings).toEqual([expect.stringContaining("1 members joined the universe and none left")]);
 });
 
-test("an append has the coverage of a full build", async () => {
+once("an append has the coverage of a full build", async () => {
   const lake = await toldLake(
     [
       [FIRM, 0, null],
@@ -335,7 +342,7 @@ test("an append has the coverage of a full build", async () => {
   expect((await readManifest(lake.storageAt(grown))).coverage).toEqual(coverage);
 });
 
-test("a member of another region has no bars on its holidays, and lacks none", async () => {
+once("a member of another region has no bars on its holidays, and lacks none", async () => {
   const lake = await toldLake([[FIRM, 0, null]], {});
   using session = await Session.open({ threads: 1 });
   const options = { operation: "TEST", runId: "test", now: T0 };
@@ -359,7 +366,7 @@ test("a member of another region has no bars on its holidays, and lacks none", a
   ]);
 });
 
-test("of minutes, a day without trades lacks none: its daily bar says so", async () => {
+once("of minutes, a day without trades lacks none: its daily bar says so", async () => {
   const told = [FIRM, "600002.SH", "600003.SH"].map((symbol) => [symbol, 0, null] as const);
   const lake = await toldLake(told, {});
   using session = await Session.open({ threads: 1 });
@@ -385,7 +392,7 @@ test("of minutes, a day without trades lacks none: its daily bar says so", async
   ]);
 });
 
-test("lists and regions have no coverage: nobody says when their symbols were members", async () => {
+once("lists and regions have no coverage: nobody says when their symbols were members", async () => {
   const lake = await toldLake([[FIRM, 0, null]], {});
   for (const universe of [[FIRM], { region: "CN" as const }, { sql: `SELECT '${FIRM}' AS symbol` }]) {
     using data = await dataset(lake, { ...SPEC, universe, from: DAYS[0] as string });

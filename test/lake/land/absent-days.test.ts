@@ -7,6 +7,7 @@ import { landAbsentDays } from "../../../src/lake/land/absent-days.js";
 import { landTradingDays } from "../../../src/lake/land/trading-days.js";
 import { openReader } from "../../../src/lake/open-reader.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
+import { once } from "../../once.js";
 import { cases } from "../../sweep.js";
 import { land, openSession, queryLake, T0, temporaryLake } from "../temporary-lake.js";
 
@@ -66,7 +67,7 @@ test("the weekdays of the stretches are those of which the last fact said that t
   );
 });
 
-test("writers at the same time: no stretch is lost", async () => {
+once("writers at the same time: no stretch is lost", async () => {
   const lake = temporaryLake();
   const sessions = await Promise.all([1, 2, 3].map(() => Session.open({ threads: 1 })));
   onTestFinished(() => {
@@ -89,52 +90,58 @@ test("writers at the same time: no stretch is lost", async () => {
   expect(await queryLake(lake, "SELECT count(*)::INT AS n FROM raw.absences_1d")).toEqual([{ n: 12 }]);
 });
 
-test("a bar before the first known session: sessions after it with an answer are no hole, those without one are named", async () => {
-  const [lake, session] = [temporaryLake(), await openSession()];
-  const at = (day: number): string => `2024-01-${String(day).padStart(2, "0")}T00:00:00+08:00`;
-  const [asked, unasked] = ["600519.SH", "600520.SH"];
-  // The 10th is a holiday.
-  await land(session, lake, BARS_1D, [
-    ...[8, 9, 11, 12].map((day) => ({ symbol: "000001.SH", at: at(day) })),
-    ...[asked, unasked].flatMap((symbol) => [
-      { symbol, at: at(2) },
-      { symbol, at: at(12), prevClose: 5 },
-    ]),
-  ]);
-  const options = { operation: "TEST", runId: "test", now: T0 };
-  await landTradingDays(session, lake, options);
-  const day = (n: number): number => Date.parse(`2024-01-${n}`.replace(/-(\d)$/, "-0$1")) / 86_400_000;
-  const absent = (first: number, end: number) => ({
-    symbol: asked,
-    first: day(first),
-    end: day(end),
-    hasNone: true,
-  });
-  await landAbsentDays(session, lake, [absent(8, 10), absent(11, 12)], options);
-  expect(await queryLake(lake, "SELECT symbol, has_hole FROM restated_closes ORDER BY symbol")).toEqual([
-    { symbol: asked, has_hole: false },
-    { symbol: unasked, has_hole: true },
-  ]);
-  const { session: opened } = await openReader(lake, { threads: 1 });
-  using reader = opened;
-  expect(await unvouchedCloses(reader)).toMatchObject({ closes: 1, symbols: 1 });
-});
+once(
+  "a bar before the first known session: sessions after it with an answer are no hole, those without one are named",
+  async () => {
+    const [lake, session] = [temporaryLake(), await openSession()];
+    const at = (day: number): string => `2024-01-${String(day).padStart(2, "0")}T00:00:00+08:00`;
+    const [asked, unasked] = ["600519.SH", "600520.SH"];
+    // The 10th is a holiday.
+    await land(session, lake, BARS_1D, [
+      ...[8, 9, 11, 12].map((day) => ({ symbol: "000001.SH", at: at(day) })),
+      ...[asked, unasked].flatMap((symbol) => [
+        { symbol, at: at(2) },
+        { symbol, at: at(12), prevClose: 5 },
+      ]),
+    ]);
+    const options = { operation: "TEST", runId: "test", now: T0 };
+    await landTradingDays(session, lake, options);
+    const day = (n: number): number => Date.parse(`2024-01-${n}`.replace(/-(\d)$/, "-0$1")) / 86_400_000;
+    const absent = (first: number, end: number) => ({
+      symbol: asked,
+      first: day(first),
+      end: day(end),
+      hasNone: true,
+    });
+    await landAbsentDays(session, lake, [absent(8, 10), absent(11, 12)], options);
+    expect(await queryLake(lake, "SELECT symbol, has_hole FROM restated_closes ORDER BY symbol")).toEqual([
+      { symbol: asked, has_hole: false },
+      { symbol: unasked, has_hole: true },
+    ]);
+    const { session: opened } = await openReader(lake, { threads: 1 });
+    using reader = opened;
+    expect(await unvouchedCloses(reader)).toMatchObject({ closes: 1, symbols: 1 });
+  },
+);
 
-test("staged bars without a price and without a volume: their days have no bar, once they are final", async () => {
-  const [lake, session] = [temporaryLake(), await openSession()];
-  const idle = { open: 0, high: 0, low: 0, close: 0, volume: 0, amount: 0 };
-  const finalEnd = Date.parse("2024-01-09T00:00:00+08:00");
-  await land(
-    session,
-    lake,
-    BARS_1D,
-    [8, 9].map((day) => ({ at: `2024-01-0${day}T00:00:00+08:00`, ...idle })),
-    { finalEnd: { CN: finalEnd, HK: finalEnd, US: finalEnd } },
-  );
-  expect(
-    await queryLake(
+once(
+  "staged bars without a price and without a volume: their days have no bar, once they are final",
+  async () => {
+    const [lake, session] = [temporaryLake(), await openSession()];
+    const idle = { open: 0, high: 0, low: 0, close: 0, volume: 0, amount: 0 };
+    const finalEnd = Date.parse("2024-01-09T00:00:00+08:00");
+    await land(
+      session,
       lake,
-      "SELECT first_date::VARCHAR AS first, last_date::VARCHAR AS last FROM raw.absences_1d",
-    ),
-  ).toEqual([{ first: "2024-01-08", last: "2024-01-08" }]);
-});
+      BARS_1D,
+      [8, 9].map((day) => ({ at: `2024-01-0${day}T00:00:00+08:00`, ...idle })),
+      { finalEnd: { CN: finalEnd, HK: finalEnd, US: finalEnd } },
+    );
+    expect(
+      await queryLake(
+        lake,
+        "SELECT first_date::VARCHAR AS first, last_date::VARCHAR AS last FROM raw.absences_1d",
+      ),
+    ).toEqual([{ first: "2024-01-08", last: "2024-01-08" }]);
+  },
+);

@@ -17,6 +17,7 @@ import { bringForward } from "../../../../src/serve/klines/bring-forward.js";
 import { MINUTES_OF_A_DAY, seriesOf } from "../../../../src/serve/klines/requested-bars.js";
 import { DOUBLE_COLUMNS, type KlineValues } from "../../../../src/wire/kline-columns.js";
 import { virtualClock } from "../../../faults/clock/virtual-clock.js";
+import { once } from "../../../once.js";
 import { cases } from "../../../sweep.js";
 import { type LandedBar, landRows, NOW, newLake, serve } from "../../served-lake.js";
 
@@ -136,7 +137,7 @@ test("after any landing a service that has cached bars says what a new one says"
   );
 });
 
-test("after new bars have landed the files of the old ones are not read again", async () => {
+once("after new bars have landed the files of the old ones are not read again", async () => {
   const { lake, remove } = newLake();
   onTestFinished(remove);
   const minutes = (first: number, count: number): Landing => ({
@@ -188,7 +189,7 @@ function runOf(symbol: string, labels: readonly number[]): BarRun {
   return { symbol, values: { timestamp: integers, volume: integers, doubles }, start: 0, end, found: end };
 }
 
-test("a request for more symbols than the cache has space for reads their new bars once", async () => {
+once("a request for more symbols than the cache has space for reads their new bars once", async () => {
   const symbols = Array.from({ length: 20 }, (_, n) => `${600_000 + n}.SH`);
   const labels = Array.from({ length: 100 }, (_, n) => n);
   const fill = (cache: BarCache): void => {
@@ -234,39 +235,42 @@ test("a request for more symbols than the cache has space for reads their new ba
   expect(rows.filter((n) => n === 90)).toHaveLength(symbols.length - kept.length);
 });
 
-test("the minutes of many symbols are read at once where the new files have few rows, else in parts", async () => {
-  const symbols = Array.from({ length: 1200 }, (_, n) => `${600_000 + n}.SH`);
-  const readsFor = async (numRecords: number): Promise<number[]> => {
-    const cache = new BarCache(1e8);
-    cache.add(
-      "key",
-      "1",
-      symbols.map((symbol) => ({ run: runOf(symbol, [cn("2026-11-20T09:31")]), since: 0 })),
-    );
-    const stats = { numRecords, minValues: {}, maxValues: {}, nullCount: {} };
-    const reads: number[] = [];
-    const found = await bringForward({
-      cache,
-      key: "key",
-      version: "2",
-      snapshot: emptySnapshot(BARS_1M),
-      series: MINUTES_OF_A_DAY,
-      symbols,
-      isInShares: true,
-      rangeOf: (): TimeRange => ({ start: cn("2026-11-20T00:00"), end: cn("2026-11-21T00:00") }),
-      count: 1,
-      changesSince: () => ({
-        added: [{ path: "a", partitionValues: { region: "CN" }, size: 1, writtenAt: 0, stats }],
-        removed: [],
-      }),
-      async readAdded(_, some) {
-        reads.push(some.length);
-        return new Map(some.map((symbol) => [symbol, runOf(symbol, [cn("2026-11-20T09:32")])]));
-      },
-    });
-    expect(found.size).toBe(symbols.length);
-    return reads;
-  };
-  expect(await readsFor(120_000)).toEqual([1200]);
-  expect(await readsFor(120_001)).toEqual([500, 500, 200]);
-});
+once(
+  "the minutes of many symbols are read at once where the new files have few rows, else in parts",
+  async () => {
+    const symbols = Array.from({ length: 1200 }, (_, n) => `${600_000 + n}.SH`);
+    const readsFor = async (numRecords: number): Promise<number[]> => {
+      const cache = new BarCache(1e8);
+      cache.add(
+        "key",
+        "1",
+        symbols.map((symbol) => ({ run: runOf(symbol, [cn("2026-11-20T09:31")]), since: 0 })),
+      );
+      const stats = { numRecords, minValues: {}, maxValues: {}, nullCount: {} };
+      const reads: number[] = [];
+      const found = await bringForward({
+        cache,
+        key: "key",
+        version: "2",
+        snapshot: emptySnapshot(BARS_1M),
+        series: MINUTES_OF_A_DAY,
+        symbols,
+        isInShares: true,
+        rangeOf: (): TimeRange => ({ start: cn("2026-11-20T00:00"), end: cn("2026-11-21T00:00") }),
+        count: 1,
+        changesSince: () => ({
+          added: [{ path: "a", partitionValues: { region: "CN" }, size: 1, writtenAt: 0, stats }],
+          removed: [],
+        }),
+        async readAdded(_, some) {
+          reads.push(some.length);
+          return new Map(some.map((symbol) => [symbol, runOf(symbol, [cn("2026-11-20T09:32")])]));
+        },
+      });
+      expect(found.size).toBe(symbols.length);
+      return reads;
+    };
+    expect(await readsFor(120_000)).toEqual([1200]);
+    expect(await readsFor(120_001)).toEqual([500, 500, 200]);
+  },
+);
