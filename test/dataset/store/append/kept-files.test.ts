@@ -159,7 +159,7 @@ describe("days that are appended to long-parquet", () => {
     ["filled, with a least history, as traded", FILLS.with, "none"],
     ["filled, with a least history, adjusted backward", FILLS.with, "backward"],
   ] as const;
-  test.each(pickFrom(forms, { few: 2, more: 3, all: 3 }))(
+  test.each(pickFrom(forms, { few: 1, more: 3, all: 3 }))(
     "%s: files of earlier years remain, and all bytes are those of a build",
     async (_, more, adjustment) => {
       const lake = await lakeOf(`steady-${_.length}`, [

@@ -76,21 +76,6 @@ test("a day is no holiday for some symbols if others have bars that landed in th
 const HUNDRED = Array.from({ length: 100 }, (_, n) => `${600_000 + n}.SH`);
 const FORTY = HUNDRED.slice(30, 70);
 
-test("many symbols that a response with others lacks twice are unexplained", async () => {
-  const { service, clock, run, count } = await marketWith(HUNDRED);
-  const night = { symbols: HUNDRED, lookbackDays: 3 };
-  clock.advance(DAY);
-  service.script = without((symbol) => FORTY.includes(symbol));
-  const faulty = await run(DAILY, night);
-  expect(faulty).toMatchObject({ status: "partial", requests: { sent: 2 } });
-  expect(faulty.completeness[0]?.unexplained.map(({ symbol }) => symbol)).toEqual(FORTY);
-  expect(faulty.completeness[0]?.withdrawn).toEqual([]);
-  clock.advance(1000);
-  service.script = without();
-  expect(await run(DAILY, night)).toMatchObject({ status: "complete", requests: { sent: 1 } });
-  expect(await count()).toBe(100 * DAYS.length);
-});
-
 test("the absence of a symbol that did not trade on the days before is believed, at no request", async () => {
   const gone = SYMBOLS[4] as string;
   const { service, clock, run } = await scriptedMarket((seen, response) => {
