@@ -369,7 +369,7 @@ function buildText(report: BuildReport, tookMs: number): string {
     ...warningLines(report.warnings),
     `${paint("dim", "content")} ${content.slice(0, 16)}`,
     `${paint("dim", "in")} ${folder}`,
-    `${paint("dim", "load")} ${LOADING[spec.format](folder, regionOfDataset(report))}`,
+    `${paint("dim", "load")} ${loadingLine(report)}`,
   ].join("\n");
 }
 
@@ -419,26 +419,40 @@ function warningLines(warnings: readonly string[]): string[] {
   return warnings.map((text) => `${paint("yellow", "note:")} ${text}`);
 }
 
-/** How to load each format. */
-const LOADING: Readonly<Record<DatasetFormat, (folder: string, region: Region) => string>> = {
-  qlib: (folder, region) => `qlib.init(provider_uri="${folder}"${region === "US" ? ', region="us"' : ""})`,
-  "wide-parquet": (folder) => `pandas.read_parquet("${folder}/fields/close.parquet").set_index("trade_date")`,
-  "wide-arrow": (folder) => `polars.read_ipc("${folder}/fields/close.arrow")`,
-  "long-parquet": (folder) => `polars.scan_parquet("${folder}/rows")`,
-  "long-arrow": (folder) => `polars.read_ipc("${folder}/rows.arrow")`,
-  "symbol-csv": (folder) => `pandas.read_csv("${folder}/SYMBOL.csv", parse_dates=[0], index_col=0)`,
-  "symbol-parquet": (folder) => `pandas.read_parquet("${folder}/SYMBOL.parquet")`,
-  backtrader: (folder) =>
-    `backtrader.feeds.GenericCSVData(dataname="${folder}/SYMBOL.csv", dtformat="%Y-%m-%d")`,
-  "zipline-csvdir": (folder, region) =>
-    `zipline.data.bundles.register("NAME", csvdir_equities(None, "${folder}"), calendar_name="${CALENDARS[region]}")`,
-  lean: (folder) => `cp -r "${folder}/equity" Lean/Data/`,
-};
+type DatasetPlace = Pick<BuildReport, "folder" | "spec" | "symbols">;
+
+/** A line that loads a dataset, of one symbol `SYMBOL` where each has a file; pandas gets a DatetimeIndex. */
+export function loadingLine(dataset: DatasetPlace): string {
+  const isDaily = basePeriod(dataset.spec.period) === "1d";
+  return LOADING[dataset.spec.format](dataset.folder, regionOfDataset(dataset), isDaily);
+}
+
+/** A date of Parquet is an object in pandas. */
+const byTime = (isDaily: boolean): string =>
+  isDaily ? 'set_index("trade_date").rename(index=pandas.Timestamp)' : 'set_index("timestamp")';
+
+const LOADING: Readonly<Record<DatasetFormat, (folder: string, region: Region, isDaily: boolean) => string>> =
+  {
+    qlib: (folder, region) => `qlib.init(provider_uri="${folder}"${region === "US" ? ', region="us"' : ""})`,
+    "wide-parquet": (folder, _, isDaily) =>
+      `pandas.read_parquet("${folder}/fields/close.parquet").${byTime(isDaily)}`,
+    "wide-arrow": (folder) => `polars.read_ipc("${folder}/fields/close.arrow")`,
+    "long-parquet": (folder) => `polars.scan_parquet("${folder}/rows")`,
+    "long-arrow": (folder) => `polars.read_ipc("${folder}/rows.arrow")`,
+    "symbol-csv": (folder) => `pandas.read_csv("${folder}/SYMBOL.csv", parse_dates=[0], index_col=0)`,
+    "symbol-parquet": (folder, _, isDaily) =>
+      `pandas.read_parquet("${folder}/SYMBOL.parquet").${byTime(isDaily)}`,
+    backtrader: (folder, _, isDaily) =>
+      `backtrader.feeds.GenericCSVData(dataname="${folder}/SYMBOL.csv", dtformat=${isDaily ? '"%Y-%m-%d"' : '"%Y-%m-%d %H:%M:%S", timeframe=backtrader.TimeFrame.Minutes'})`,
+    "zipline-csvdir": (folder, region) =>
+      `zipline.data.bundles.register("NAME", csvdir_equities(None, "${folder}"), calendar_name="${CALENDARS[region]}")`,
+    lean: (folder) => `cp -r "${folder}/equity" Lean/Data/`,
+  };
 
 /** Names of each region's calendar in the package exchange-calendars, which zipline uses: by ISO 10383. */
 const CALENDARS: Readonly<Record<Region, string>> = { CN: "XSHG", HK: "XHKG", US: "XNYS" };
 
 /** The region of a dataset's sessions: that of its calendar, or of its first symbol. */
-function regionOfDataset({ spec, symbols }: BuildReport): Region {
+function regionOfDataset({ spec, symbols }: DatasetPlace): Region {
   return spec.calendar ?? regionOf(symbols[0] as string) ?? "CN";
 }

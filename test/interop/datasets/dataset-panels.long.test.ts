@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import type { DatasetFormat } from "../../../src/dataset/spec.js";
+import { loadingLine } from "../../../src/cli/commands/dataset.js";
+import { type DatasetFormat, defineDataset } from "../../../src/dataset/spec.js";
 import { marketLake } from "../../dataset/market-lake.js";
 import { pythonHas, runPython } from "../python.js";
 
@@ -107,5 +108,25 @@ describe.skipIf(!pythonHas("pandas", "polars", "pyarrow"))("pandas and polars re
     const rows = withoutMasks(expected.filter(({ isWithin }) => isWide || isWithin).map(({ row }) => row));
     expect(withoutMasks(found[`${format}/1m`]?.pandas)).toEqual(rows);
     expect(withoutMasks(found[`${format}/1m`]?.polars)).toEqual(rows);
+  });
+
+  test.skipIf(!pythonHas("backtrader"))("each format by the line that a build prints", async () => {
+    const [symbol = ""] = MINUTE_SYMBOLS;
+    const lines: Record<string, string> = {};
+    for (const period of ["1d", "1m"] as const)
+      for (const format of [...WIDE, ...LONG, "backtrader"] as const) {
+        const from = period === "1d" ? FROM : "2026-11-19";
+        const definition = { name: `line-${period}`, format, period, universe: [symbol], from };
+        const folder = await its.build(definition);
+        const dataset = { folder, spec: defineDataset(definition), symbols: [symbol] };
+        lines[`${format}/${period}`] = loadingLine(dataset).replace("SYMBOL", symbol);
+      }
+    const rows = runPython("datasets/load_lines.py", JSON.stringify(lines)) as Record<string, number>;
+    const [{ days, minutes } = {}] = await its.session.json<{ days: bigint; minutes: bigint }>(
+      `SELECT (SELECT count(*) FROM raw.trading_days WHERE region = 'CN' AND year(trade_date) = 2026) AS days,
+         (SELECT count(*) FROM bars_1m WHERE symbol = '${symbol}') AS minutes`,
+    );
+    for (const [name, found] of Object.entries(rows))
+      expect(found, name).toBe(Number(name.endsWith("1d") ? days : minutes));
   });
 });
