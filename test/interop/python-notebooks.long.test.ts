@@ -12,6 +12,14 @@ import { pythonHas, runModule } from "./python.js";
 const HERE = fileURLToPath(new URL(".", import.meta.url));
 const DOCUMENT = readFileSync(new URL("../../docs/notebooks.md", import.meta.url), "utf8");
 
+const ENGINES = readFileSync(new URL("../../docs/interop.md", import.meta.url), "utf8");
+const LINES = [
+  ...(/^## Reading the lake$.*?^## /ms.exec(ENGINES)?.[0] ?? "").matchAll(/^```py$(.*?)^```$/gms),
+]
+  .map(([, lines = ""]) => lines)
+  .filter((lines) => !lines.includes("spark"))
+  .join("");
+
 /** The document's Python, by the heading above it. */
 function exampleOf(heading: string): string {
   return new RegExp(`^## ${heading}$.*?^\`\`\`py$(.*?)^\`\`\`$`, "ms").exec(DOCUMENT)?.[1] ?? "";
@@ -71,4 +79,33 @@ describe.skipIf(!pythonHas("duckdb", "pandas", "polars", "pyarrow"))("Python rea
     expect(output).toContain(shown);
     expect(output).toContain("2026-03-31");
   });
+
+  test.skipIf(!pythonHas("deltalake", "datafusion", "daft"))(
+    "as the lines for each engine do; files by a glob have replaced bars, too",
+    async () => {
+      const [lake, session, folder] = [
+        temporaryLake({ hasDatabase: true }),
+        await openSession(),
+        temporaryFolder(),
+      ];
+      const at = "2026-01-05T00:00:00+08:00";
+      for (const price of [10, 11])
+        await land(session, lake, BARS_1D, [
+          { symbol: "600519.SH", at, open: price, high: price, low: price, close: price },
+        ]);
+      await publish(lake);
+      const counts = `
+with duckdb.connect(${JSON.stringify(lake.databaseFile)}, read_only=True) as lake:
+    files = lake.sql("SELECT count(*) FROM read_parquet('${lake.location}/bars_1d/**/*.parquet')").fetchall()[0]
+    live = lake.sql("SELECT count(*) FROM raw.bars_1d").fetchall()[0]
+print("found", len(weekly), highest["high"].to_list(), days, *live, *files)
+`;
+      expect(LINES.match(/import/g)).toHaveLength(6);
+      const lines = LINES.replaceAll("version=12", "version=0").replaceAll('"data/', `"${lake.location}/`);
+      writeFileSync(join(folder, "example.py"), lines + counts);
+      const { code, output } = await runModule(folder, "example");
+      expect(code, output).toBe(0);
+      expect(output).toContain("found 1 [11.0] 1 1 2");
+    },
+  );
 });

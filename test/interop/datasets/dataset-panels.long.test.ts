@@ -122,11 +122,11 @@ describe.skipIf(!pythonHas("pandas", "polars", "pyarrow"))("pandas and polars re
         lines[`${format}/${period}`] = loadingLine(dataset).replace("SYMBOL", symbol);
       }
     const rows = runPython("datasets/load_lines.py", JSON.stringify(lines)) as Record<string, number>;
-    const [{ days, minutes } = {}] = await its.session.json<{ days: bigint; minutes: bigint }>(
+    const [counts] = await its.session.json<{ days: bigint; minutes: bigint }>(
       `SELECT (SELECT count(*) FROM raw.trading_days WHERE region = 'CN' AND year(trade_date) = 2026) AS days,
          (SELECT count(*) FROM bars_1m WHERE symbol = '${symbol}') AS minutes`,
     );
-    for (const [name, found] of Object.entries(rows))
-      expect(found, name).toBe(Number(name.endsWith("1d") ? days : minutes));
+    for (const [name, count] of Object.entries(rows))
+      expect(count, name).toBe(Number(counts?.[name.endsWith("1d") ? "days" : "minutes"]));
   });
 });

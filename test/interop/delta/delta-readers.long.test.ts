@@ -3,12 +3,12 @@ import { expect, test } from "vitest";
 import { Lake } from "../../../src/lake/lake.js";
 import { openSession, T0, temporaryFolder } from "../../lake/temporary-lake.js";
 import { pythonHas } from "../python.js";
-import { pythonReadings } from "../python-readings.js";
+import { ALL_ENGINES, pythonReadings } from "../python-readings.js";
 import { type Question, questionsOf } from "../readings.js";
 import { fillEventfulLake, ODD_SYMBOL } from "./eventful-lake.js";
 import { checkpointsAlone, commitsAlone, newestCheckpoint } from "./log-copies.js";
 
-const ready = pythonHas("deltalake", "pyarrow", "polars");
+const ready = pythonHas("deltalake", "pyarrow", "polars", "datafusion", "daft", "chdb");
 
 const FILTERS = [
   { symbol: ODD_SYMBOL },
@@ -17,7 +17,7 @@ const FILTERS = [
 ];
 
 test.skipIf(!ready)(
-  "delta-rs, pyarrow and polars read every table as we do: old and new versions, from commits and from checkpoints",
+  "the engines of Python read every table as we do: old and new versions, from commits and from checkpoints",
   async () => {
     const [folder, session] = [temporaryFolder(), await openSession()];
     const lake = new Lake(join(folder, "lake"));
@@ -33,7 +33,7 @@ test.skipIf(!ready)(
       })),
     ];
     expectVariety(questions);
-    const { found, expected } = pythonReadings(folder, questions);
+    const { found, expected } = pythonReadings(folder, questions, ALL_ENGINES);
     expect(found).toEqual(expected);
   },
 );
