@@ -7,6 +7,7 @@ prints the sum of the volume.
 
 import json
 import sys
+from pathlib import Path
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
@@ -15,6 +16,9 @@ import pandas  # noqa: F401, loaded before the clock runs
 import polars as pl
 import pyarrow  # noqa: F401
 from tickflow import TickFlow
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "python"))
+import barlake  # noqa: E402
 
 
 def by_lists(order):
@@ -58,7 +62,20 @@ def by_arrow_httpx(order):
         return pl.read_ipc_stream(b"".join(response.iter_raw()))
 
 
-ways = {"sdk": by_lists, "sdk-frames": by_frames, "arrow": by_arrow, "arrow-httpx": by_arrow_httpx}
+def by_package(order):
+    bars = barlake.klines(
+        order["url"], order["symbols"], period="1m", count=order["count"], adjust="none", key=order["key"]
+    )
+    return bars.polars()
+
+
+ways = {
+    "sdk": by_lists,
+    "sdk-frames": by_frames,
+    "arrow": by_arrow,
+    "arrow-httpx": by_arrow_httpx,
+    "package": by_package,
+}
 way = ways[sys.argv[1]]
 print("ready", flush=True)
 order = json.loads(sys.stdin.readline())

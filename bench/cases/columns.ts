@@ -99,6 +99,7 @@ function frames(service: MinuteService, count: number): Case[] {
       "Python: the public client, its frames to a polars frame",
     ),
     frame([...command, "arrow"], service, count, "Python: Arrow stream to a polars frame"),
+    frame([...command, "package"], service, count, "Python: barlake's package, to a polars frame"),
     frame(
       [...command, "arrow-httpx"],
       service,
