@@ -64,13 +64,15 @@ export interface LakeReport {
   readonly freeBytes: number | null;
 }
 
-/** An instrument with its traded amount in the session. */
-interface TradedReport {
+/** The newest daily bar of an instrument. */
+export interface QuoteReport {
   readonly symbol: string;
   readonly name: string | null;
+  readonly day: string;
   readonly close: number;
-  /** Change from the previous close, as a ratio; null where the previous close is not known. */
+  /** Change from the previous close at the price level of the day, as a ratio; null where that is not known. */
   readonly change: number | null;
+  /** The traded amount: as stated, else the close times the shares. */
   readonly amount: number;
 }
 
@@ -87,7 +89,7 @@ export interface MarketReport {
   /** Number of bars that are not final. */
   readonly open: number;
   readonly status: SessionStatus;
-  readonly traded: readonly TradedReport[];
+  readonly traded: readonly QuoteReport[];
 }
 
 /** The bars and coverage of a table in one region and month. */
@@ -216,6 +218,8 @@ export interface NameReport {
 
 /** An instrument, and what its view shows in addition to the chart. */
 export interface InstrumentReport extends FoundInstrument {
+  /** False: neither the lists of the lake nor its bars have it. */
+  readonly isKnown: boolean;
   /** The symbols that it had, the first one first; empty where it was never renamed. */
   readonly names: readonly NameReport[];
   readonly exchange: string | null;

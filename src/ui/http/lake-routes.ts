@@ -3,10 +3,11 @@ import { knownAtOf, textMs } from "../../api/inputs.js";
 import { UsageError } from "../../core/errors.js";
 import type { Known } from "../../db/market/known-sql.js";
 import { listRuns } from "../../jobs/run/report/run-history.js";
-import { knownDates } from "../../market/known-at.js";
+import { type KnownAt, knownDates } from "../../market/known-at.js";
 import { REGION_NAMES } from "../../market/regions.js";
+import { isSymbol } from "../../market/symbol.js";
 import { coverageReport, missingReport } from "../lake/coverage-report.js";
-import { commitTimes, lakeSummary, marketSummary } from "../lake/lake-summary.js";
+import { commitTimes, lakeSummary, marketSummary, readQuotes } from "../lake/lake-summary.js";
 import type { FaultReport } from "../page-data.js";
 import { EXPORT_FORMATS } from "../process/jobs.js";
 import { runReport } from "../runs/pipeline-reports.js";
@@ -16,12 +17,15 @@ import { goneSignal, oneOf, queryOf, ResultCache, regionIn, required } from "./r
 
 /** Most runs in the list, the newest first. */
 const MOST_RUNS = 12;
+/** Most instruments of which a page requests the newest bar. */
+const MOST_QUOTED = 200;
 /** Coverage is computed again after this time in milliseconds, because sessions begin and holes become due. */
 const COVERAGE_MS = 300_000;
 
 /** Routes of the view Lake, and of the state that all views show. */
 export function addLakeRoutes(app: FastifyInstance, parts: WorkspaceParts): void {
   const { lake, states, readers, clock } = parts;
+  const shownAt = ({ known, asOf }: LakeState): KnownAt => known?.knownAt ?? asOf ?? clock.now();
   app.get("/api/state", async (request) => {
     const query = queryOf(request);
     const asOf = query.get("asof");
@@ -33,10 +37,15 @@ export function addLakeRoutes(app: FastifyInstance, parts: WorkspaceParts): void
   app.get("/api/market", async (request, reply) => {
     const use = { signal: goneSignal(reply) };
     const state = stateOf(request, parts);
-    const markets = await readers.use(state, use, (reader) =>
-      marketSummary(reader, state.known?.knownAt ?? state.asOf ?? clock.now()),
-    );
+    const markets = await readers.use(state, use, (reader) => marketSummary(reader, shownAt(state)));
     return { markets };
+  });
+  app.get("/api/quotes", async (request, reply) => {
+    const use = { signal: goneSignal(reply) };
+    const state = stateOf(request, parts);
+    const symbols = required(queryOf(request), "symbols").split(",").filter(isSymbol).slice(0, MOST_QUOTED);
+    const quotes = await readers.use(state, use, (reader) => readQuotes(reader, symbols, shownAt(state)));
+    return { quotes };
   });
   const measured = new ResultCache(1);
   app.get("/api/coverage", (request) => {

@@ -86,8 +86,13 @@ export async function instrumentReport(
   const isListed = ({ day }: { readonly day: string }): boolean => day > before;
   const adjusted = await withExEvents(session, compared, { stored });
   if (exEvents.length > 0) adjusted.add(symbol);
+  const isKnown =
+    at >= 0 ||
+    exEvents.length + actions.length + announced.length > 0 ||
+    (await session.json(`SELECT 1 FROM raw.bars_1m WHERE symbol IN (${own}) LIMIT 1`)).length > 0;
   return {
     symbol,
+    isKnown,
     name,
     nameEn,
     type,
