@@ -6,7 +6,7 @@ import { readExRules, readNames } from "../db/market/read-ex-rules.js";
 import type { Session } from "../db/session/session.js";
 import type { Lake } from "../lake/lake.js";
 import type { SegmentOptions } from "../lake/places.js";
-import { Access, addGuard, TOKEN } from "./http/guard.js";
+import { Access, addGuard, TOKEN, wantsPage } from "./http/guard.js";
 import { addInstrumentRoutes } from "./http/instrument-routes.js";
 import { addLakeRoutes, addResultRoutes } from "./http/lake-routes.js";
 import { addNotebookRoutes } from "./http/notebook-routes.js";
@@ -175,9 +175,14 @@ function addErrors(app: FastifyInstance): void {
     const message = error instanceof Error ? error.message : String(error);
     return reply.code(status).send({ message, hint: (isOwn ? error.hint : undefined) ?? null });
   });
-  app.setNotFoundHandler((request, reply) =>
-    reply
-      .code(404)
-      .send({ message: `there is no ${request.url.split("?")[0]?.slice(0, 80)}`, hint: "open /" }),
-  );
+  app.setNotFoundHandler((request, reply) => {
+    void reply.code(404);
+    // The page says so, and offers the search.
+    if (request.method === "GET" && wantsPage(request))
+      return reply.type("text/html; charset=utf-8").send(PAGE);
+    return reply.send({
+      message: `there is no ${request.url.split("?")[0]?.slice(0, 80)}`,
+      hint: "open /",
+    });
+  });
 }

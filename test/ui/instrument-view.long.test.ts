@@ -182,22 +182,79 @@ describe.skipIf(!hasChromium())("the view Instrument in a browser", () => {
     const { page, faults } = watched;
     const [symbol, next] = await openFirst(page);
     await page.locator(".legend >> text=MA20").waitFor();
-    const field = page.getByRole("textbox", { name: "Compare" });
-    const compare = async (other: string): Promise<void> => {
-      await field.fill(other);
-      await field.press("Enter");
-    };
-    await compare(next);
+    const field = page.getByRole("combobox", { name: "Compare" });
+    await field.fill(next);
+    await field.press("Enter");
     await page.locator(".truth >> text=changes since the first bar in view").waitFor();
     expect(await page.locator(".legend >> text=MA20").count()).toBe(0);
     expect(await page.getByRole("checkbox", { name: "Log scale" }).isDisabled()).toBe(true);
-    await compare("999999.SZ");
-    await page.locator(".truth >> text=999999.SZ: The lake has no bar of it").waitFor();
-    await compare("nonsense");
-    await page.locator(".stage .fault >> text=NONSENSE").waitFor();
+    // What the lake does not have is not found: Enter adds nothing.
+    await field.fill("999999");
+    await page.locator(".chips [role=option] >> text=No instrument").waitFor();
+    await field.press("Enter");
+    expect(new URL(page.url()).searchParams.get("compare")).toBe(next);
+    await page.goto(
+      `${visit.workspace.url}/instrument/${symbol}?compare=${next},999999.SZ,nonsense,999998.SZ`,
+    );
+    await page.locator(".truth >> text=999999.SZ, 999998.SZ: The lake has no bar of it").waitFor();
+    await page.locator(".stage .fault >> text=nonsense").waitFor();
     expect(await page.locator(`.stage[data-shown^="${symbol} "] canvas`).count()).toBeGreaterThan(0);
-    await compare("999998.SZ");
-    await expect.poll(() => field.isDisabled(), WAIT).toBe(true);
+    expect(await field.isDisabled()).toBe(true);
+    expect(faults).toEqual([]);
+  });
+
+  test("a range or a day moves the chart, and is in the address until it is moved by hand", async () => {
+    await using watched = await openWatched(visit.browser);
+    const { page, faults } = watched;
+    const [symbol] = await openFirst(page);
+    const newest = await page.locator(".legend b").first().innerText();
+    const inView = page.locator(".legend b").first();
+    await page.getByRole("group", { name: "Range" }).getByRole("button", { name: "1M" }).click();
+    await page.waitForURL(/range=1M/);
+    await page.locator(`.stage[data-shown="${symbol} 1d forward"] canvas`).first().waitFor();
+    const earlier = new Date(Date.parse(newest) - 60 * DAY_MS).toISOString().slice(0, 10);
+    await page.getByLabel("Until").fill(earlier);
+    await expect.poll(() => inView.innerText(), WAIT).not.toBe(newest);
+    expect((await inView.innerText()) <= earlier).toBe(true);
+    expect(new URL(page.url()).searchParams.get("range")).toBeNull();
+    await page.goBack();
+    await expect.poll(() => inView.innerText(), WAIT).toBe(newest);
+    expect(faults).toEqual([]);
+  });
+
+  test("a wrong symbol or address says so and offers the search", async () => {
+    await using watched = await openWatched(visit.browser, {}, "status of 404");
+    const { page, faults } = watched;
+    const [symbol] = await openFirst(page);
+    const wrong = [
+      ["/instrument/999999.SZ", "999999.SZ: the lake does not know this instrument"],
+      ["/instrument/nonsense", "nonsense: no symbol of the form 600519.SH, 00700.HK or AAPL.US"],
+      ["/nothing", "The workspace has no page /nothing"],
+    ] as const;
+    for (const [path, why] of wrong) {
+      await page.goto(`${visit.workspace.url}${path}`);
+      await expect.poll(() => page.locator("main h1").allInnerTexts(), WAIT).toEqual([why]);
+    }
+    await page.locator(".wrong input").fill(symbol);
+    await page.locator(".wrong input").press("Enter");
+    await page.locator(`.stage[data-shown^="${symbol} "] canvas`).first().waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  test("watched instruments are on the first page, with their last price", async () => {
+    await using watched = await openWatched(visit.browser);
+    const { page, faults } = watched;
+    const [symbol] = await openFirst(page);
+    await page.getByRole("button", { name: "Watch" }).click();
+    await page.goto(`${visit.workspace.url}/`);
+    const row = page.locator(".card", { hasText: "Watched" }).locator("tr");
+    expect(await row.locator("a").getAttribute("href")).toBe(`/instrument/${symbol}`);
+    expect(await row.innerText()).toMatch(/\d\.\d\d.*%.*\d{4}-\d\d-\d\d/s);
+    await row.getByRole("button").click();
+    await row.waitFor({ state: "detached" });
+    await page.reload();
+    await page.locator(".card .plain").first().waitFor();
+    expect(await page.locator(".card", { hasText: "Watched" }).count()).toBe(0);
     expect(faults).toEqual([]);
   });
 
@@ -230,7 +287,7 @@ describe.skipIf(!hasChromium())("the view Instrument in a browser", () => {
       "2026-05-14 factor 1.2500 · -20.00% E Close 100.00 → 80.00",
     );
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(390);
-    await page.getByRole("textbox", { name: "Compare" }).fill("000001.SZ");
+    await page.getByRole("combobox", { name: "Compare" }).fill("000001.SZ");
     await page.keyboard.press("Enter");
     await page.locator(".truth >> text=no ex-event is known of 000001.SZ").waitFor();
     await page.goto(`${marked.url}/instrument/000001.SZ`);

@@ -1,11 +1,12 @@
 import { type ComponentType, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { useAddress } from "./address.js";
+import { textOfPart, useAddress } from "./address.js";
 import { FaultBox } from "./fault-box.js";
 import { type Fault, faultOf } from "./fetch-data.js";
 import { Frame } from "./frame.js";
 import { LakeView } from "./lake/lake-view.js";
 import { useLakeState } from "./lake-state.js";
+import { WrongName } from "./search-box.js";
 import { pressShortcut, useShortcuts } from "./shortcuts.js";
 import { isChinese, text } from "./texts.js";
 
@@ -23,7 +24,13 @@ function App() {
   const view = path.split("/")[1] || "lake";
   return (
     <Frame view={view} state={state}>
-      {view === "lake" ? <LakeView /> : <LaterView key={view} name={view} />}
+      {view === "lake" ? (
+        <LakeView />
+      ) : LATER[view] === undefined ? (
+        <WrongName why={`${text("noPage")} ${textOfPart(path)}`} />
+      ) : (
+        <LaterView key={view} name={view} />
+      )}
     </Frame>
   );
 }

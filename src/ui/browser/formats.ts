@@ -1,12 +1,17 @@
+import { isChinese } from "./texts.js";
+
 const LOCALE = "en-US";
 
 export function count(value: number): string {
   return value.toLocaleString(LOCALE, { maximumFractionDigits: 0 });
 }
 
-/** A number in short form, as in 12.3M. */
+/** A number in short form, as in 12.3M; in Chinese 1230万. */
 export function compactNumber(value: number): string {
-  return value.toLocaleString(LOCALE, { notation: "compact", maximumFractionDigits: 2 });
+  return value.toLocaleString(isChinese ? "zh-CN" : LOCALE, {
+    notation: "compact",
+    maximumFractionDigits: 2,
+  });
 }
 
 /** A number of bytes, with a unit in powers of 1000. */

@@ -144,7 +144,6 @@ export const text = texts({
   log: ["Log scale", "对数坐标"],
   marks: ["Marks", "标记"],
   compare: ["Compare", "对比"],
-  compareHint: ["A symbol, such as 000001.SZ", "代码，如 000001.SZ"],
   comparedSays: ["comparison: changes since the first bar in view", "对比：自图中第一根K线起的变化"],
   rising: ["Rising", "上涨颜色"],
   risingAuto: ["by market", "按市场"],
@@ -217,6 +216,29 @@ export const text = texts({
   offline: ["the workspace does not respond", "工作台没有响应"],
   offlineHint: ["start it again: barlake ui", "请重新启动：barlake ui"],
   openBar: ["not final", "未定稿"],
+  searchBy: ["Code, name or English name", "代码、名称或英文名"],
+  noPage: ["The workspace has no page", "工作台没有此页："],
+  noSymbol: [
+    "no symbol of the form 600519.SH, 00700.HK or AAPL.US",
+    "不是 600519.SH、00700.HK 或 AAPL.US 形式的代码",
+  ],
+  unknownSymbol: ["the lake does not know this instrument", "数据湖没有此标的"],
+  range: ["Range", "范围"],
+  until: ["Until", "至"],
+  beginsAt: ["The lake has nothing earlier: its bars of this period begin", "没有更早的K线，此周期始于"],
+  watch: ["Watch", "自选"],
+  watched: ["Watched", "自选"],
+  openAt: ["O", "开"],
+  highAt: ["H", "高"],
+  lowAt: ["L", "低"],
+  closeAt: ["C", "收"],
+  volumeOf: ["V", "量"],
+  noTrade: ["no bar", "无K线"],
+  asStored: [
+    "Rows, sizes, files and versions are those that are stored; what is known later than the chosen day is counted, too.",
+    "行数、大小、文件和版本为存储的全部，也包括所选日期之后才知道的内容。",
+  ],
+  noData: ["asked, no data", "已请求、无数据"],
 });
 
 /** Comments of tables, descriptions of pipelines, kinds of instruments, and why nothing can be run, in Chinese. */

@@ -183,7 +183,7 @@ function addressOf(url: string): URL {
   return address;
 }
 
-function wantsPage({ headers }: FastifyRequest): boolean {
+export function wantsPage({ headers }: FastifyRequest): boolean {
   return headers.accept?.includes("text/html") === true;
 }
 

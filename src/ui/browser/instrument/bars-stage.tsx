@@ -1,5 +1,6 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { basePeriod } from "../../../market/period.js";
+import { regionOf } from "../../../market/symbol.js";
 import type { InstrumentReport } from "../../page-data.js";
 import { change } from "../address.js";
 import { risingColour, risingSetting, useIsDark } from "../colours.js";
@@ -13,7 +14,7 @@ import { type Bars, type BarsKey, loadAhead, loadEarlier, loadReaching } from ".
 import { type EventDay, factorText, lettersOf } from "./event-days.js";
 import { EventLines } from "./event-table.js";
 import type { InstrumentState } from "./instrument-state.js";
-import { type Mark, movingAverage, PriceChart, placeText, placeTime } from "./price-chart.js";
+import { type Mark, movingAverage, PriceChart, placeText, placeTime, rangeStart } from "./price-chart.js";
 
 interface ComparedBars {
   readonly symbol: string;
@@ -78,6 +79,9 @@ interface Loaded {
   readonly key: BarsKey;
   readonly bars: Bars;
   readonly compared: readonly ComparedBars[];
+  readonly jump: number;
+  /** Whether the place in the address is before the first bar of the lake. */
+  readonly isBefore: boolean;
 }
 
 /** The chart, the values of the bar under the pointer, and the units of the numbers. */
@@ -105,6 +109,11 @@ export function BarsStage({
   const resting = useRef<ReturnType<typeof setTimeout>>(undefined);
   const compare = state.compare.join(",");
   const stateId = lake?.state;
+  /** The place in the address that the chart has, and how often another one was chosen. */
+  const place = useRef({ at: state.at, range: state.range, jump: 0 });
+  if (place.current.at !== state.at || place.current.range !== state.range)
+    place.current = { at: state.at, range: state.range, jump: place.current.jump + 1 };
+  const { jump } = place.current;
   // Requests and drawing start before the next frame, for which an effect would wait.
   useLayoutEffect(() => {
     chart.current = new PriceChart(
@@ -124,14 +133,18 @@ export function BarsStage({
     const key = { state: stateId, symbol, period, adjust };
     const others = compare === "" ? [] : compare.split(",");
     const load = async (): Promise<void> => {
-      const at = placeTime(state.at) ?? Number.POSITIVE_INFINITY;
-      const reachesPlace = ({ time }: Bars): boolean => (time[0] ?? Number.POSITIVE_INFINITY) <= at;
+      const at = placeTime(state.at);
+      const reachesPlace = ({ time }: Bars): boolean => {
+        const first = time[0] ?? Number.POSITIVE_INFINITY;
+        return first <= (at ?? (state.range && rangeStart(state.range, time.at(-1) ?? 0)) ?? first);
+      };
       const bars = await loadReaching(key, reachesPlace, stop.signal);
       const { compared, fault: refused } = await loadCompared(key, others, bars, stop.signal);
       setFault(refused);
       setPoint(undefined);
       setMark(undefined);
-      setLoaded({ key, bars, compared });
+      const isBefore = at !== undefined && !bars.hasEarlier && at < (bars.time[0] ?? at);
+      setLoaded({ key, bars, compared, jump, isBefore });
     };
     load().catch((error: unknown) => {
       if (stop.signal.aborted) return;
@@ -140,7 +153,7 @@ export function BarsStage({
       setFault(faultOf(error));
     });
     return () => stop.abort();
-  }, [stateId, symbol, period, adjust, compare]);
+  }, [stateId, symbol, period, adjust, compare, jump]);
   useEffect(() => {
     if (loaded === undefined || report === undefined) return;
     const stop = new AbortController();
@@ -160,7 +173,7 @@ export function BarsStage({
       const bars = await loadEarlier(key, loaded.bars, signal);
       const symbols = loaded.compared.map((one) => one.symbol);
       const { compared } = await loadCompared(key, symbols, bars, signal);
-      setLoaded((now) => (now?.key === key ? { key, bars, compared } : now));
+      setLoaded((now) => (now?.key === key ? { ...now, bars, compared } : now));
     };
     load()
       .catch((error: unknown) => setFault(faultOf(error)))
@@ -173,15 +186,17 @@ export function BarsStage({
     resting.current = setTimeout(() => {
       performance.mark("chart-rests");
       const at = end === undefined ? undefined : placeText(end, basePeriod(period) === "1m");
-      if (at !== (new URLSearchParams(location.search).get("at") ?? undefined)) change({ at }, false);
+      if (at === (new URLSearchParams(location.search).get("at") ?? undefined)) return;
+      place.current = { ...place.current, at, range: undefined };
+      change({ at, range: undefined }, false);
     }, REST_MS);
   };
   useEffect(() => () => clearTimeout(resting.current), [symbol]);
   const marks = hasMarks ? marksOf(days, report) : [];
-  const rising = risingColour(report?.region ?? null);
+  const rising = risingColour(regionOf(symbol) ?? null);
   useLayoutEffect(() => {
     if (loaded === undefined || loaded.bars.time.length === 0) return chart.current?.remove();
-    const { bars, key, compared } = loaded;
+    const { bars, key, compared, jump: drawnJump } = loaded;
     const hasTimes = basePeriod(key.period) === "1m";
     chart.current?.draw({
       bars,
@@ -192,6 +207,9 @@ export function BarsStage({
       marks,
       compared,
       end: placeTime(state.at),
+      start: state.range && rangeStart(state.range, bars.time.at(-1) ?? 0),
+      jump: drawnJump,
+      title: key.symbol,
     });
     performance.mark("bars-drawn", { detail: `${key.symbol} ${key.period} ${key.adjust}` });
   }, [loaded, averages.join(), isLog, marks.length, rising, risingSetting(), isDark]);
@@ -205,6 +223,8 @@ export function BarsStage({
     [symbol, ...compared.filter((one) => one.bars.time.length > 0).map((one) => one.symbol)],
     report?.adjusted,
   );
+  const shownUntil = placeTime(state.at) ?? Number.POSITIVE_INFINITY;
+  const lastShown = bars?.time.findLastIndex((time) => time <= shownUntil) ?? -1;
   const next = `${text(isMinutes ? "noMinutesHint" : "noDaysHint")} ${symbol}`;
   return (
     <>
@@ -224,7 +244,7 @@ export function BarsStage({
         {bars !== undefined && !isEmpty && !isOfOther && (
           <Legend
             bars={bars}
-            at={point ?? bars.time.length - 1}
+            at={point ?? Math.max(lastShown, 0)}
             averages={compared.length > 0 ? [] : averages}
             isMinutes={isMinutes}
           />
@@ -237,6 +257,11 @@ export function BarsStage({
         {isEmpty && <Missing why={text("noBarsOf")} next={next} />}
         {fault !== undefined && <FaultBox fault={fault} />}
       </div>
+      {loaded?.isBefore && bars !== undefined && (
+        <p class="truth" role="status">
+          {text("beginsAt")} {placeText(bars.time[0] as number, isMinutes)}
+        </p>
+      )}
       {absent.length > 0 && (
         <p class="truth" role="status">
           {absent.join(", ")}: {text("noBarsOf")}
@@ -286,10 +311,11 @@ function Legend({
   const from = Math.max(0, at - 260);
   return (
     <div class="legend">
-      <b>{isMinutes ? iso.slice(0, 16).replace("T", " ") : iso.slice(0, 10)}</b> O {shown(open[at])} H{" "}
-      {shown(high[at])} L {shown(low[at])} C <b>{shown(last)}</b>{" "}
-      <span class={(ratio ?? 0) > 0 ? "up" : (ratio ?? 0) < 0 ? "down" : ""}>{ratioText(ratio)}</span> V{" "}
-      {compactNumber(shares[at] ?? 0)}{" "}
+      <b>{isMinutes ? iso.slice(0, 16).replace("T", " ") : iso.slice(0, 10)}</b> {text("openAt")}{" "}
+      {shown(open[at])} {text("highAt")} {shown(high[at])} {text("lowAt")} {shown(low[at])} {text("closeAt")}{" "}
+      <b>{shown(last)}</b>{" "}
+      <span class={(ratio ?? 0) > 0 ? "up" : (ratio ?? 0) < 0 ? "down" : ""}>{ratioText(ratio)}</span>{" "}
+      {text("volumeOf")} {compactNumber(shares[at] ?? 0)}{" "}
       {(amount[at] ?? 0) > 0 && `${text("amount")} ${compactNumber(amount[at] as number)} `}
       {averages.map((length, nth) => {
         const mean = movingAverage(close.subarray(from, at + 1), length).at(-1);

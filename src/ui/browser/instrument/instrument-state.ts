@@ -1,5 +1,7 @@
 import { ADJUSTMENTS, type Adjustment, PERIODS, type Period } from "../../../market/period.js";
+import { canonicalSymbol } from "../../../market/symbol.js";
 import { change, textOfPart, useAddress } from "../address.js";
+import { type ChartRange, RANGES } from "./price-chart.js";
 
 /** The state of the view of an instrument. All of it is in the address. */
 export interface InstrumentState {
@@ -16,6 +18,8 @@ export interface InstrumentState {
   readonly known: string | undefined;
   /** The time of the last bar in view; undefined: the newest bar. */
   readonly at: string | undefined;
+  /** The length of time up to the newest bar that is in view at first; undefined: as many bars as can be distinguished. */
+  readonly range: ChartRange | undefined;
 }
 
 /** Lengths of moving averages that can be chosen, in bars. */
@@ -26,7 +30,7 @@ export const MOST_COMPARED = 4;
 
 /** The symbol of the view in the address; empty where it names none. */
 export function symbolInAddress(): string {
-  return textOfPart(location.pathname.split("/")[2] ?? "");
+  return canonicalSymbol(textOfPart(location.pathname.split("/")[2] ?? ""));
 }
 
 export function useInstrumentState(): InstrumentState {
@@ -43,6 +47,7 @@ export function useInstrumentState(): InstrumentState {
     compare: list("compare").slice(0, MOST_COMPARED),
     known: query.get("known"),
     at: query.get("at"),
+    range: RANGES.find((one) => one === query.get("range")),
   };
 }
 

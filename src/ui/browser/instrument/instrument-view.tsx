@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { ADJUSTMENTS, PERIODS } from "../../../market/period.js";
-import { regionOf } from "../../../market/symbol.js";
+import { isSymbol, regionOf } from "../../../market/symbol.js";
 import type { InstrumentReport } from "../../page-data.js";
 import { change, go } from "../address.js";
 import { type Rising, risingClass, risingSetting, setRising } from "../colours.js";
@@ -8,8 +8,10 @@ import { FaultBox, Missing } from "../fault-box.js";
 import { useJson } from "../fetch-data.js";
 import { useStateAddress } from "../lake-state.js";
 import { Link } from "../link.js";
+import { SearchBox, WrongName } from "../search-box.js";
 import { useShortcuts } from "../shortcuts.js";
-import { text, translated } from "../texts.js";
+import { isChinese, text, translated } from "../texts.js";
+import { useWatched } from "../watched.js";
 import { BarsStage } from "./bars-stage.js";
 import { eventDays } from "./event-days.js";
 import { EventTable } from "./event-table.js";
@@ -24,6 +26,7 @@ import {
   symbolInAddress,
   useInstrumentState,
 } from "./instrument-state.js";
+import { type ChartRange, RANGES } from "./price-chart.js";
 import { StatementsTable } from "./statements-table.js";
 
 /** The keys that choose the periods, in order. */
@@ -92,6 +95,7 @@ export function InstrumentControls({
           );
         })}
       </div>
+      <PlaceChoice range={state.range} at={state.at} />
       <label>
         <input
           type="checkbox"
@@ -116,30 +120,16 @@ export function InstrumentControls({
 }
 
 function Compared({ symbol: shown, compare }: Pick<InstrumentState, "symbol" | "compare">) {
-  const [typed, setTyped] = useState("");
-  const isFull = compare.length >= MOST_COMPARED;
   return (
-    <form
-      class="chips"
-      onSubmit={(event) => {
-        event.preventDefault();
-        const symbol = typed.trim().toUpperCase();
-        if (!["", shown, ...compare].includes(symbol) && !isFull) chooseCompared([...compare, symbol]);
-        setTyped("");
-      }}
-    >
-      <label>
-        {text("compare")}
-        <input
-          type="text"
-          size={10}
-          value={typed}
-          disabled={isFull}
-          placeholder={text("compareHint").split(" ").at(-1) ?? ""}
-          title={text("compareHint")}
-          onInput={(event) => setTyped(event.currentTarget.value)}
-        />
-      </label>
+    <div class="chips">
+      {text("compare")}
+      <SearchBox
+        label={text("compare")}
+        disabled={compare.length >= MOST_COMPARED}
+        take={({ symbol }) => {
+          if (![shown, ...compare].includes(symbol)) chooseCompared([...compare, symbol]);
+        }}
+      />
       {compare.map((symbol) => (
         <button
           key={symbol}
@@ -150,9 +140,45 @@ function Compared({ symbol: shown, compare }: Pick<InstrumentState, "symbol" | "
           {symbol} ×
         </button>
       ))}
-    </form>
+    </div>
   );
 }
+
+/** How much of the time is in view: up to the newest bar, or up to a day. */
+function PlaceChoice({ range, at }: Pick<InstrumentState, "range" | "at">) {
+  return (
+    <>
+      <div class="segments" role="group" aria-label={text("range")}>
+        {RANGES.map((one) => (
+          <button
+            key={one}
+            type="button"
+            aria-pressed={one === range}
+            onClick={() => change({ range: one, at: undefined })}
+          >
+            {isChinese ? CHINESE_RANGES[one] : one}
+          </button>
+        ))}
+      </div>
+      <label>
+        {text("until")}
+        <input
+          type="date"
+          value={at?.slice(0, 10) ?? ""}
+          onChange={(event) => change({ at: event.currentTarget.value || undefined, range: undefined })}
+        />
+      </label>
+    </>
+  );
+}
+
+const CHINESE_RANGES: Readonly<Record<ChartRange, string>> = {
+  "1M": "1月",
+  "3M": "3月",
+  YTD: "今年",
+  "1Y": "1年",
+  all: "全部",
+};
 
 const RISING: readonly (readonly [Rising, "risingAuto" | "risingRed" | "risingGreen"])[] = [
   ["auto", "risingAuto"],
@@ -209,9 +235,8 @@ function FirstInstrument() {
 function Instrument({ state }: { readonly state: InstrumentState }) {
   const { symbol } = state;
   const compare = state.compare.length === 0 ? undefined : state.compare.join(",");
-  const { value: report, fault } = useJson<InstrumentReport>(
-    useStateAddress("instrument", { symbol, compare }),
-  );
+  const address = useStateAddress("instrument", { symbol, compare });
+  const { value: report, fault } = useJson<InstrumentReport>(isSymbol(symbol) ? address : undefined);
   const [, setRound] = useState(0);
   const isOther = report !== undefined && report.symbol !== symbol;
   const own = isOther ? undefined : report;
@@ -225,9 +250,15 @@ function Instrument({ state }: { readonly state: InstrumentState }) {
     return "taken";
   });
   document.title = `${symbol} ${own?.name ?? ""} · barlake`;
+  if (!isSymbol(symbol)) return <WrongName why={`${symbol}: ${text("noSymbol")}`} begun={symbol} />;
+  if (own?.isKnown === false)
+    return (
+      <WrongName why={`${symbol}: ${text("unknownSymbol")}`} begun={symbol.split(".")[0] ?? ""}>
+        <Missing why="" next={`${text("noDaysHint")} ${symbol}`} />
+      </WrongName>
+    );
   return (
-    // Until the report arrives, the region is derived from the symbol, so that the colours do not change.
-    <div class={risingClass(own?.region ?? regionOf(symbol) ?? null)}>
+    <div class={risingClass(regionOf(symbol) ?? null)}>
       {fault !== undefined && <FaultBox fault={fault} />}
       <Title report={own} symbol={symbol} />
       <InstrumentControls state={state} onRising={() => setRound((n) => n + 1)} />
@@ -248,11 +279,13 @@ function Title({
   readonly report: InstrumentReport | undefined;
   readonly symbol: string;
 }) {
+  const [watched, toggle] = useWatched();
+  const isWatched = watched.includes(symbol);
   const type = report?.type == null ? undefined : translated(report.type);
   const facts = [report?.nameEn, type, report?.exchange, report?.region].filter((fact) => fact != null);
   return (
     <header class="title">
-      <h1>
+      <h1 title={report?.name ?? symbol}>
         {report?.name ?? symbol} {report?.name != null && <small>{symbol}</small>}
       </h1>
       <span class="quiet">
@@ -267,6 +300,9 @@ function Title({
         )}
       </span>
       <span class="steps">
+        <button type="button" aria-pressed={isWatched} onClick={() => toggle(symbol)}>
+          {isWatched ? "★" : "☆"} {text("watch")}
+        </button>
         {report?.previous != null && (
           <Link to={instrumentAddress(report.previous)} title={report.previous} aria-label={text("previous")}>
             ←

@@ -41,6 +41,33 @@ export function closesAt(
   });
 }
 
+/**
+ * The times of a chart, followed by the newer ones of the compared series: markets whose newest days differ share the
+ * newest of them. The positions of the chart's own bars are unchanged.
+ */
+export function sharedTimes(own: Float64Array, others: readonly Float64Array[]): Float64Array {
+  const newest = own.at(-1) ?? Number.POSITIVE_INFINITY;
+  const newer = new Set(
+    others.flatMap((times) => [...times.subarray(times.findLastIndex((at) => at <= newest) + 1)]),
+  );
+  return newer.size === 0 ? own : Float64Array.from([...own, ...[...newer].sort((a, b) => a - b)]);
+}
+
+/** Lengths of time that a chart can show up to the newest bar. */
+export const RANGES = ["1M", "3M", "YTD", "1Y", "all"] as const;
+export type ChartRange = (typeof RANGES)[number];
+
+/** The first time of a range that ends with the newest bar, on the axis of a chart; of `all`, minus infinity. */
+export function rangeStart(range: ChartRange, newest: number): number {
+  if (range === "all") return Number.NEGATIVE_INFINITY;
+  const end = new Date(newest * 1000);
+  const [year, month, day] = [end.getUTCFullYear(), end.getUTCMonth(), end.getUTCDate()];
+  if (range === "YTD") return Date.UTC(year, 0, 1) / 1000;
+  const first = month - { "1M": 1, "3M": 3, "1Y": 12 }[range];
+  // The last day of a shorter month.
+  return Math.min(Date.UTC(year, first, day), Date.UTC(year, first + 1, 0)) / 1000;
+}
+
 /** The mean of the last `length` values at each position; NaN where there are fewer values. */
 export function movingAverage(values: Float64Array, length: number): Float64Array {
   const means = new Float64Array(values.length).fill(Number.NaN);
@@ -109,6 +136,12 @@ interface Drawing {
   readonly around?: { readonly first: number; readonly last: number };
   /** The time of the last bar in view at first. @default the newest bar */
   readonly end?: number | undefined;
+  /** The time of the first bar in view at first; without effect where `end` is given. */
+  readonly start?: number | undefined;
+  /** The view moves to `end` or `start`, also where the bars are the same, when this number changes. */
+  readonly jump?: number;
+  /** The name of the bars in a comparison. */
+  readonly title?: string;
 }
 
 /** Width of a bar at first, in pixels: about as many bars are shown as can be distinguished. */
@@ -154,9 +187,14 @@ export class PriceChart {
     const chart = createChart(this.#element, { ...barChartOptions(this.#element, colour), autoSize: true });
     this.#chart = chart;
     fitTimeLabels(this.#element);
-    chart
-      .timeScale()
-      .applyOptions({ timeVisible: drawing.hasTimes, secondsVisible: false, minBarSpacing: 0.3 });
+    chart.timeScale().applyOptions({
+      timeVisible: drawing.hasTimes,
+      secondsVisible: false,
+      minBarSpacing: 0.05,
+      // There is nothing to see before the first bar.
+      fixLeftEdge: !bars.hasEarlier,
+    });
+    chart.applyOptions({ localization: { dateFormat: "yyyy-MM-dd" } });
     const markers = markersOf(drawing.marks, bars, colour);
     const candles = this.#fill(chart, drawing, markers);
     const marked = new Set(markers.flatMap(({ id }) => (id === undefined ? [] : [Number(id)])));
@@ -171,8 +209,8 @@ export class PriceChart {
     chart.priceScale("right").applyOptions({ mode, scaleMargins: { top, bottom: VOLUME_PART } });
     this.#show(chart, before, range);
     chart.subscribeCrosshairMove(({ time, seriesData, hoveredInfo }) => {
-      const index =
-        time === undefined || !seriesData.has(candles) ? undefined : bars.time.indexOf(Number(time));
+      const at = time === undefined ? -1 : bars.time.indexOf(Number(time));
+      const index = at < 0 || !seriesData.has(candles) ? undefined : at;
       const hovered = hoveredInfo?.objectId;
       const near = index !== undefined && marked.has(index) ? index : undefined;
       this.#onPoint(index, typeof hovered === "string" ? Number(hovered) : near);
@@ -197,7 +235,7 @@ export class PriceChart {
 
   #fill(
     chart: IChartApi,
-    { bars, rising, averages, compared }: Drawing,
+    { bars, rising, averages, compared, title }: Drawing,
     markers: SeriesMarker<Time>[],
   ): ISeriesApi<"Candlestick"> {
     const colour = colours(this.#element);
@@ -228,49 +266,61 @@ export class PriceChart {
         places.map((at) => pointOf(time[at] as number, means[at] as number)),
       );
     }
+    const times = sharedTimes(
+      time,
+      compared.map((one) => one.bars.time),
+    );
     for (const [nth, { symbol, bars: other }] of compared.entries()) {
       const series = addLine(chart, {
         colour: colour(`--line-${(nth % 4) + 1}`),
         title: symbol,
         priceFormat,
       });
-      const closes = closesAt(time, other);
-      series.setData(places.map((at) => pointOf(time[at] as number, closes[at] as number)));
+      // The name is drawn beside the last value, at the end of the line.
+      series.applyOptions({ lastValueVisible: true });
+      const closes = closesAt(times, other);
+      series.setData(Array.from(times, (at, place) => pointOf(at, closes[place] as number)));
     }
+    if (compared.length > 0 && title !== undefined) candles.applyOptions({ title });
     createSeriesMarkers(candles, markers);
     return candles;
   }
 
   #show(chart: IChartApi, before: Drawing | undefined, range: { from: number; to: number } | null): void {
     const bars = this.#drawn?.bars as Bars;
+    const { around, end: lastTime, start, jump, compared } = this.#drawn as Drawing;
     const isSame =
-      before !== undefined && before.bars.time.at(-1) === bars.time.at(-1) && sameStep(before.bars, bars);
+      before !== undefined &&
+      before.bars.time.at(-1) === bars.time.at(-1) &&
+      before.jump === jump &&
+      sameStep(before.bars, bars);
+    const scale = chart.timeScale();
     if (isSame && range !== null) {
       const added = bars.time.length - before.bars.time.length;
-      chart.timeScale().setVisibleLogicalRange({ from: range.from + added, to: range.to + added });
+      scale.setVisibleLogicalRange({ from: range.from + added, to: range.to + added });
       return;
     }
     const shown = Math.max(40, Math.floor(this.#element.clientWidth / BAR_PIXELS));
-    const end = bars.time.length;
-    const { around, end: lastTime } = this.#drawn as Drawing;
-    const newest = bars.time.at(-1) ?? 0;
-    if (lastTime !== undefined && lastTime < newest) {
+    const count = bars.time.length;
+    const end = sharedTimes(
+      bars.time,
+      compared.map((one) => one.bars.time),
+    ).length;
+    /** The given position the last one in view; not beyond the first bar. */
+    const showUntil = (last: number, from = last - shown): void =>
+      scale.setVisibleLogicalRange({ from: Math.max(from, -0.5), to: last });
+    if (lastTime !== undefined && lastTime < (bars.time.at(-1) ?? 0)) {
       const place = bars.time.findLastIndex((time) => time <= lastTime);
-      chart
-        .timeScale()
-        .setVisibleLogicalRange({ from: Math.max(place - shown, -0.5), to: Math.max(place, 5) + 0.4 });
-      return;
+      // Before the first bar: as many as usual, from the first one.
+      return showUntil((place < 0 ? Math.min(shown, count - 1) : Math.max(place, 5)) + 0.4);
     }
     if (around !== undefined) {
-      const [first, last] = [around.first, around.last].map((time) => placeOf(bars, time)) as [
-        number,
-        number,
-      ];
+      const [first, last] = [placeOf(bars, around.first), placeOf(bars, around.last)];
       const margin = Math.max(5, Math.floor((shown - Math.min(last - first, shown)) / 2));
-      chart.timeScale().setVisibleLogicalRange({ from: first - margin, to: last + margin });
-      return;
+      const to = Math.min(last + margin, count + 2);
+      return showUntil(to, Math.min(first - 5, to - (last - first) - 2 * margin));
     }
-    chart.timeScale().setVisibleLogicalRange({ from: Math.max(end - shown, -0.5), to: end + 2 });
+    showUntil(end + 2, start === undefined ? undefined : placeOf(bars, start) - 0.5);
   }
 }
 

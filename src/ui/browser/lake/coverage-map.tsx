@@ -100,8 +100,8 @@ export function CoverageMap({ coverage: { months, note } }: { readonly coverage:
       <p class="key" aria-hidden="true">
         {note === null ? (
           <>
-            <i class="answered" /> {text("answered")} <i class="open" /> {text("open")} <i class="gap" />{" "}
-            {text("gap")}
+            <i class="answered" /> {text("answered")} <i class="no-data" /> {text("noData")}{" "}
+            <i class="open" /> {text("open")} <i class="gap" /> {text("gap")}
           </>
         ) : (
           <>
@@ -195,8 +195,16 @@ function Calendar({
 /** A part that is not zero gets at least this percentage of the height. */
 const LEAST = 14;
 
+/** Days of symbols that have a response without a bar: of minutes, which are counted by bar, all of a month or none. */
+function withoutData({ dataset, asked, bars }: MonthReport): number {
+  if (asked === null) return 0;
+  if (dataset !== "bars_1d") return bars === 0 ? asked.answered : 0;
+  return Math.max(0, asked.answered - bars);
+}
+
 /** The parts of a month as a gradient from bottom to top. */
-function fill({ asked, bars, sessions, withBars }: MonthReport, most: number): string {
+function fill(month: MonthReport, most: number): string {
+  const { asked, bars, sessions, withBars } = month;
   if (asked === null || asked.expected === 0) {
     if (bars === 0) return "var(--grid)";
     const share =
@@ -207,14 +215,18 @@ function fill({ asked, bars, sessions, withBars }: MonthReport, most: number): s
   const part = (days: number): number => (days === 0 ? 0 : Math.max(LEAST, (days / expected) * 100));
   const top = 100 - Math.min(100, part(gap));
   const middle = Math.max(0, top - part(open));
-  return `linear-gradient(to top, var(--answered) ${middle}%, var(--open) ${middle}% ${top}%, var(--gap) ${top}%)`;
+  const data = Math.max(0, middle - (withoutData(month) / expected) * 100);
+  return `linear-gradient(to top, var(--answered) ${data}%, var(--no-data) ${data}% ${middle}%, var(--open) ${middle}% ${top}%, var(--gap) ${top}%)`;
 }
 
-function describe({ month, dataset, region, bars, asked, sessions, withBars }: MonthReport): string {
+function describe(of: MonthReport): string {
+  const { month, dataset, region, bars, asked, sessions, withBars } = of;
   const parts = [`${dataset} ${region} ${month}`, `${count(bars)} ${text("bars")}`];
   if (asked !== null) {
     const { expected, answered, open, gap } = asked;
     if (expected > 0) parts.push(`${text("answered")} ${percent(answered / expected)}`);
+    const empty = withoutData(of);
+    if (empty > 0) parts.push(`${text("noData")} ${count(empty)}`);
     if (open > 0) parts.push(`${text("open")} ${count(open)}`);
     if (gap > 0) parts.push(`${text("gap")} ${count(gap)}`);
   } else if (sessions !== null && withBars !== null) parts.push(`${withBars} / ${sessions} ${text("days")}`);

@@ -1,15 +1,17 @@
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { CoverageReport, LakeReport, MarketReport, RunReport } from "../../page-data.js";
+import { regionOf } from "../../../market/symbol.js";
+import type { CoverageReport, LakeReport, MarketReport, QuoteReport, RunReport } from "../../page-data.js";
 import { addressOf } from "../address.js";
 import { risingClass } from "../colours.js";
-import { Loaded, Missing } from "../fault-box.js";
+import { FaultBox, Loaded, Missing } from "../fault-box.js";
 import { useJson, type Waiting } from "../fetch-data.js";
 import { bytes, change, compactNumber, count, instant, price } from "../formats.js";
 import { useShownState, useStateAddress } from "../lake-state.js";
 import { Link } from "../link.js";
 import { Table } from "../table.js";
 import { type TextName, text, translated } from "../texts.js";
+import { useWatched } from "../watched.js";
 import { CoverageMap } from "./coverage-map.js";
 import { RunList } from "./run-list.js";
 
@@ -20,6 +22,7 @@ function MarketCards({ markets }: { readonly markets: readonly MarketReport[] })
       {markets.map((market) => (
         <MarketCard key={market.region} market={market} />
       ))}
+      <Watched />
     </div>
   );
 }
@@ -63,85 +66,147 @@ function MarketCard({ market }: { readonly market: MarketReport }) {
           {count(unknown)} {text("unknown")}
         </p>
       )}
-      {traded.length > 0 && (
-        <table class="plain">
-          <caption>{text("mostTraded")}</caption>
-          <tbody>
-            {traded.map((one) => (
-              <tr key={one.symbol}>
-                <th scope="row">
-                  <span class="named">
-                    <Link
-                      to={addressOf(`/instrument/${encodeURIComponent(one.symbol)}`)}
-                      title={one.name ?? one.symbol}
-                    >
-                      {one.name ?? one.symbol}
-                    </Link>
-                    {one.name !== null && <small>{one.symbol}</small>}
-                  </span>
-                </th>
-                <td class="n">{price(one.close)}</td>
-                <td class={`n ${(one.change ?? 0) > 0 ? "up" : (one.change ?? 0) < 0 ? "down" : ""}`}>
-                  {change(one.change)}
+      {traded.length > 0 && <Quotes caption={text("mostTraded")} quotes={traded} />}
+    </article>
+  );
+}
+
+/** Instruments with their last price, its change and the traded amount. */
+function Quotes({
+  caption,
+  quotes,
+  remove,
+}: {
+  readonly caption: string;
+  readonly quotes: readonly QuoteReport[];
+  readonly remove?: (symbol: string) => void;
+}) {
+  return (
+    <table class="plain">
+      <caption>{caption}</caption>
+      <tbody>
+        {quotes.map((one) => (
+          <tr key={one.symbol} class={risingClass(regionOf(one.symbol) ?? null)}>
+            <th scope="row">
+              <span class="named">
+                <Link
+                  to={addressOf(`/instrument/${encodeURIComponent(one.symbol)}`)}
+                  title={one.name ?? one.symbol}
+                >
+                  {one.name ?? one.symbol}
+                </Link>
+                {one.name !== null && <small>{one.symbol}</small>}
+              </span>
+            </th>
+            <td class="n">{price(one.close)}</td>
+            <td class={`n ${(one.change ?? 0) > 0 ? "up" : (one.change ?? 0) < 0 ? "down" : ""}`}>
+              {change(one.change)}
+            </td>
+            {remove === undefined ? (
+              <td class="n quiet" title={text("amount")}>
+                {compactNumber(one.amount)}
+              </td>
+            ) : (
+              <>
+                <td class="n quiet">{one.day}</td>
+                <td class="n">
+                  <button
+                    type="button"
+                    class="close"
+                    aria-label={`${one.symbol}: ${text("close")}`}
+                    onClick={() => remove(one.symbol)}
+                  >
+                    ×
+                  </button>
                 </td>
-                <td class="n quiet" title={text("amount")}>
-                  {compactNumber(one.amount)}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
+              </>
+            )}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** The watched instruments. One without a daily bar is listed by its symbol. */
+function Watched() {
+  const [watched, toggle] = useWatched();
+  const address = useStateAddress("quotes", { symbols: watched.join(",") });
+  const { value, fault } = useJson<{ quotes: QuoteReport[] }>(watched.length === 0 ? undefined : address);
+  if (watched.length === 0) return null;
+  if (fault !== undefined) return <FaultBox fault={fault} />;
+  const quotes = (value?.quotes ?? []).filter(({ symbol }) => watched.includes(symbol));
+  const absent = watched.filter((symbol) => !quotes.some((one) => one.symbol === symbol));
+  return (
+    <article class="card">
+      <Quotes caption={text("watched")} quotes={quotes} remove={toggle} />
+      {value !== undefined &&
+        absent.map((symbol) => (
+          <p key={symbol} class="quiet">
+            {symbol}: {text("noTrade")}{" "}
+            <button
+              type="button"
+              class="close"
+              aria-label={`${symbol}: ${text("close")}`}
+              onClick={() => toggle(symbol)}
+            >
+              ×
+            </button>
+          </p>
+        ))}
     </article>
   );
 }
 
 /** The tables of the lake, with facts from their logs. */
-function TableList({ report: { tables, freeBytes } }: { readonly report: LakeReport }) {
+function TableList({ report: { tables, freeBytes, knownAt } }: { readonly report: LakeReport }) {
   const all = tables.reduce((sum, table) => sum + table.bytes, 0);
   const rows = tables.reduce((sum, table) => sum + table.rows, 0);
   const most = Math.max(...tables.map((table) => table.bytes), 1);
   return (
-    <Table
-      of="tables"
-      head={[
-        ...(["table", "rows", "size", "files", "version", "span"] as const).map(text),
-        `${text("changed")} (UTC)`,
-      ]}
-      numbers={[1, 2, 3, 4]}
-    >
-      <tbody>
-        {tables.map((table) => (
-          <tr key={table.name}>
-            <th scope="row" title={translated(table.doc)}>
-              {table.name}
-              <small class="doc">{translated(table.doc)}</small>
-            </th>
-            <td class="n">{count(table.rows)}</td>
-            <td class="n">
-              {bytes(table.bytes)}
-              <i
-                class="meter"
-                style={`width:${Math.max(2, (table.bytes / most) * 100)}%`}
-                aria-hidden="true"
-              />
-            </td>
-            <td class="n">{count(table.files)}</td>
-            <td class="n">{table.version}</td>
-            <td>{table.first === null ? "·" : `${table.first} – ${table.last}`}</td>
-            <td>{table.committedAt === null ? "·" : instant(table.committedAt)}</td>
+    <>
+      {knownAt !== null && <p class="quiet">{text("asStored")}</p>}
+      <Table
+        of="tables"
+        head={[
+          ...(["table", "rows", "size", "files", "version", "span"] as const).map(text),
+          `${text("changed")} (UTC)`,
+        ]}
+        numbers={[1, 2, 3, 4]}
+      >
+        <tbody>
+          {tables.map((table) => (
+            <tr key={table.name}>
+              <th scope="row" title={translated(table.doc)}>
+                {table.name}
+                <small class="doc">{translated(table.doc)}</small>
+              </th>
+              <td class="n">{count(table.rows)}</td>
+              <td class="n">
+                {bytes(table.bytes)}
+                <i
+                  class="meter"
+                  style={`width:${Math.max(2, (table.bytes / most) * 100)}%`}
+                  aria-hidden="true"
+                />
+              </td>
+              <td class="n">{count(table.files)}</td>
+              <td class="n">{table.version}</td>
+              <td>{table.first === null ? "·" : `${table.first} – ${table.last}`}</td>
+              <td>{table.committedAt === null ? "·" : instant(table.committedAt)}</td>
+            </tr>
+          ))}
+        </tbody>
+        <tfoot>
+          <tr>
+            <th scope="row">{text("total")}</th>
+            <td class="n">{count(rows)}</td>
+            <td class="n">{bytes(all)}</td>
+            <td colSpan={4}>{freeBytes !== null && `${bytes(freeBytes)} ${text("free")}`}</td>
           </tr>
-        ))}
-      </tbody>
-      <tfoot>
-        <tr>
-          <th scope="row">{text("total")}</th>
-          <td class="n">{count(rows)}</td>
-          <td class="n">{bytes(all)}</td>
-          <td colSpan={4}>{freeBytes !== null && `${bytes(freeBytes)} ${text("free")}`}</td>
-        </tr>
-      </tfoot>
-    </Table>
+        </tfoot>
+      </Table>
+    </>
   );
 }
 

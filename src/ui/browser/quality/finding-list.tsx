@@ -12,6 +12,7 @@ import { addressOf, change, useAddress } from "../address.js";
 import { risingColour, useIsDark } from "../colours.js";
 import { Command, FaultBox, Loaded } from "../fault-box.js";
 import { type Fault, faultOf, useJson } from "../fetch-data.js";
+import { percent, change as ratioText } from "../formats.js";
 import { type Bars, loadBars } from "../instrument/bars-source.js";
 import { PriceChart } from "../instrument/price-chart.js";
 import { useShownState, useStateAddress } from "../lake-state.js";
@@ -19,7 +20,7 @@ import { Link } from "../link.js";
 import { Table } from "../table.js";
 import { text } from "../texts.js";
 import { Pager } from "./pager.js";
-import { qualityText, whyNone } from "./quality-texts.js";
+import { qualityText, unitText, whyNone } from "./quality-texts.js";
 
 /** The heads of a first column, which only readers of screens are told of, and of the others, with their units. */
 function headOf(
@@ -33,7 +34,8 @@ function headOf(
       <span class="hidden">{qualityText(first)}</span>,
       ...columns.map(({ name, unit }) => (
         <>
-          {name.replaceAll("_", " ")} {unit !== null && <small>{unit}</small>}
+          {name.replaceAll("_", " ")}{" "}
+          {unit !== null && !IS_PERCENT.test(name) && <small>{unitText(unit)}</small>}
         </>
       )),
     ],
@@ -42,9 +44,23 @@ function headOf(
 }
 
 const ALL_DIGITS = 12;
+/** Names of columns of ratios that are shown in percent. */
+const IS_PERCENT = /_return$|^share$/;
 
-/** As it is stored: a number with all digits, of ratios the significant ones; a text unchanged. */
-function CellText({ value, unit = null }: { readonly value: CellValue; readonly unit?: string | null }) {
+/** As it is stored: a number with all digits, of ratios the significant ones, of returns percent; a text unchanged. */
+function CellText({
+  value,
+  column: { name, unit } = { name: "", unit: null },
+}: {
+  readonly value: CellValue;
+  readonly column?: ColumnReport | undefined;
+}) {
+  if (typeof value === "number" && IS_PERCENT.test(name))
+    return (
+      <td class="n" title={cellText(value, ALL_DIGITS)}>
+        {name === "simple_return" ? ratioText(value) : percent(value)}
+      </td>
+    );
   if (typeof value !== "number") return <td class="value">{cellText(value, ALL_DIGITS)}</td>;
   const isComputed = unit?.endsWith("ratio") === true;
   return (
@@ -264,7 +280,7 @@ export function FindingList({ rule, subject }: { readonly rule: string; readonly
                     </button>
                   </td>
                   {row.values.map((cell, nth) => (
-                    <CellText key={nth} value={cell} unit={value.columns[nth]?.unit ?? null} />
+                    <CellText key={nth} value={cell} column={value.columns[nth]} />
                   ))}
                 </tr>
               ))}
