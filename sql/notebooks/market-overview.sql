@@ -3,13 +3,14 @@
 --
 -- `region` chooses the market: CN, HK or US. Returns are measured from the exchange's previous close, which is adjusted
 -- for splits and dividends. The market's return is the mean of its stocks' returns; stocks that did not trade do not
--- count.
+-- count. Turnover is the amount; of bars without one, the close times the shares.
 -- %% param region = coalesce((SELECT region FROM bars_1d GROUP BY region ORDER BY count(*) DESC LIMIT 1), 'CN') options=(SELECT unnest(['CN', 'HK', 'US']))
 -- %% param days = 250
 
 -- %%
 CREATE OR REPLACE TEMP TABLE market AS
-SELECT r.symbol, i.name, r.trade_date, r.close, r.simple_return, b.amount, b.shares
+SELECT r.symbol, i.name, r.trade_date, r.close, r.simple_return,
+  CASE WHEN b.amount > 0 THEN b.amount ELSE b.close * b.shares END AS turnover
 FROM returns AS r
 JOIN bars_1d AS b USING (symbol, trade_date)
 LEFT JOIN instruments AS i ON i.symbol = r.symbol
@@ -23,7 +24,7 @@ SELECT
   avg(simple_return) AS mean_return,
   count(*) FILTER (simple_return > 0) AS advancing,
   count(*) FILTER (simple_return < 0) AS declining,
-  round(sum(amount) / 1e6) AS "turnover, millions"
+  round(sum(turnover) / 1e6) AS "turnover, millions"
 FROM market
 WHERE trade_date = (SELECT max(trade_date) FROM market)
 HAVING count(*) > 0;
@@ -38,8 +39,8 @@ SELECT trade_date, level, avg(level) OVER (ORDER BY trade_date ROWS 19 PRECEDING
 FROM levels
 ORDER BY trade_date;
 
--- %% chart bar x=trade_date y=amount_millions title="Turnover by day, millions" height=200 empty="No daily bars of the region."
-SELECT trade_date, sum(amount) / 1e6 AS amount_millions
+-- %% chart bar x=trade_date y=turnover_millions title="Turnover by day, millions" height=200 empty="No daily bars of the region."
+SELECT trade_date, sum(turnover) / 1e6 AS turnover_millions
 FROM market
 GROUP BY trade_date
 ORDER BY trade_date;
@@ -61,7 +62,7 @@ WHERE known = 50 AND trade_date IN (SELECT trade_date FROM market)
 GROUP BY trade_date
 ORDER BY trade_date;
 
--- %% chart histogram x=day_return percent=day_return bins=40 height=240 title="Returns of the newest day" empty="No daily bars of the region."
+-- %% chart histogram x=day_return percent=day_return bins=40 height=240 title="Returns of the newest day" empty="No return is known: the region has no two daily bars of a stock, one after the other."
 SELECT simple_return AS day_return
 FROM market
 WHERE trade_date = (SELECT max(trade_date) FROM market) AND simple_return IS NOT NULL;
@@ -72,26 +73,26 @@ WITH months AS (
   SELECT *, exp(sum(ln(1 + simple_return)) OVER (PARTITION BY symbol ORDER BY trade_date ROWS 20 PRECEDING)) - 1 AS month_return
   FROM market
 )
-SELECT symbol, name, close, simple_return AS day_return, month_return, amount / 1e6 AS amount_millions
+SELECT symbol, name, close, simple_return AS day_return, month_return, turnover / 1e6 AS turnover_millions
 FROM months
 WHERE trade_date = (SELECT max(trade_date) FROM market)
-ORDER BY amount DESC
+ORDER BY turnover DESC, symbol
 LIMIT 15;
 
--- %% chart bar x=name y=day_return percent=day_return title="Largest moves of the newest day" empty="No daily bars of the region."
+-- %% chart bar x=name y=day_return percent=day_return title="Largest moves of the newest day" empty="No return is known: the region has no two daily bars of a stock, one after the other."
 WITH newest AS (
-  SELECT coalesce(name, symbol) AS name, symbol, simple_return AS day_return,
+  SELECT name, symbol, simple_return AS day_return,
     row_number() OVER (ORDER BY simple_return DESC) AS best,
     row_number() OVER (ORDER BY simple_return) AS worst
   FROM market
   WHERE trade_date = (SELECT max(trade_date) FROM market) AND simple_return IS NOT NULL
 )
-SELECT symbol || ' ' || name AS name, day_return
+SELECT concat_ws(' ', symbol, name) AS name, day_return
 FROM newest
 WHERE best <= 10 OR worst <= 10
 ORDER BY day_return DESC;
 
--- %% chart heatmap x=month y=year color=market_return percent=market_return height=160 title="Month by month" empty="No daily bars of the region."
+-- %% chart heatmap x=month y=year color=market_return percent=market_return height=160 title="Month by month" empty="No return is known: the region has no two daily bars of a stock, one after the other."
 -- ## Calendar
 -- The mean of the region's stocks by month, for at most ten years; the first month and the last may be incomplete.
 WITH daily AS (

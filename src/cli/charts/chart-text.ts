@@ -273,26 +273,37 @@ function barLines(names: readonly string[], column: ChartColumn, available: numb
   return table(["", column.name, ""], rows);
 }
 
-/** A heatmap as a table: rows by y, columns by x, as many as fit the width. */
+/** Most tables below each other into which a heatmap is divided that is wider than the terminal. */
+const MOST_BANDS = 3;
+
+/** A heatmap as tables: rows by y, columns by x in their order, as a page has them; where not all fit, below each other. */
 function grid({ channels }: TerminalChart, width: number): string {
   const [x, y, color] = [channels.x?.[0], channels.y?.[0], channels.color?.[0]];
   if (x === undefined || y === undefined || color === undefined) return "";
   const across = formatValues(x).map((name) => name ?? "·");
   const down = formatValues(y).map((name) => name ?? "·");
   const texts = formatValues({ kind: "number", values: color.values }, color.isPercent);
-  const columns = [...new Set(across)];
+  const values = new Map(across.map((name, i) => [name, x.values[i] ?? ""]));
+  const columns = [...values.keys()].sort((a, b) => ((values.get(a) ?? a) < (values.get(b) ?? b) ? -1 : 1));
   const longest = Math.max(...texts.map((text) => text?.length ?? 1), ...columns.map((name) => name.length));
-  const shown = columns.slice(-Math.max(3, Math.floor((width - 16) / (longest + 2))));
+  const fitting = Math.max(3, Math.floor((width - 16) / (longest + 2)));
+  const bands = Math.min(MOST_BANDS, Math.ceil(columns.length / fitting));
+  const shown = columns.slice(-fitting * bands);
+  const each = Math.ceil(shown.length / bands);
   const cells = new Map(down.map((name, i) => [JSON.stringify([name, across[i]]), texts[i]]));
-  const rows = [...new Set(down)].map((name): Cell[] => [
-    name,
-    ...shown.map((column) => cells.get(JSON.stringify([name, column]))),
-  ]);
+  const tables = Array.from({ length: bands }, (_, band) => {
+    const own = shown.slice(band * each, (band + 1) * each);
+    const rows = [...new Set(down)].map((name): Cell[] => [
+      name,
+      ...own.map((column) => cells.get(JSON.stringify([name, column]))),
+    ]);
+    return table([color.name, ...own], rows);
+  });
   const left =
     shown.length < columns.length
       ? `\n${paint("dim", `the last ${count(shown.length)} of ${count(columns.length)} columns`)}`
       : "";
-  return `${table([color.name, ...shown], rows)}${left}`;
+  return `${tables.join("\n\n")}${left}`;
 }
 
 function numberAt(column: ChartColumn | undefined, row: number): number {
