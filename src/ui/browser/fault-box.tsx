@@ -4,7 +4,7 @@ import type { RequestStatus, RunStatus } from "../../schema/runs.js";
 import type { FaultReport } from "../page-data.js";
 import type { Waiting } from "./fetch-data.js";
 import { useShownState } from "./lake-state.js";
-import { isChinese, text } from "./texts.js";
+import { faultText, isChinese, text } from "./texts.js";
 
 export function Command({ command }: { readonly command: string }) {
   const [isCopied, setCopied] = useState(false);
@@ -46,8 +46,8 @@ export function StatusSign({ status }: { readonly status: RunStatus }) {
 export function FaultBox({ fault: { message, hint } }: { readonly fault: FaultReport }) {
   return (
     <div class="fault" role="alert">
-      <pre>{message}</pre>
-      {hint !== null && <p>{hint}</p>}
+      <pre>{faultText(message)}</pre>
+      {hint !== null && <p>{faultText(hint)}</p>}
     </div>
   );
 }

@@ -156,6 +156,9 @@ export function Frame({
   readonly children: ComponentChildren;
 }) {
   const { fault, changed, renew, report } = state;
+  const { query } = useAddress();
+  /** The address has a time of which there is no state: no part of a view would ever load. */
+  const isRefused = report === undefined && fault !== undefined && (query.has("asof") || query.has("known"));
   return (
     <StateContext.Provider value={state}>
       <a class="skip" href="#content">
@@ -187,10 +190,18 @@ export function Frame({
       )}
       <main id="content" tabIndex={-1}>
         {fault !== undefined && <FaultBox fault={fault} />}
+        {isRefused && (
+          <button
+            type="button"
+            onClick={() => change({ asof: undefined, known: undefined, assume: undefined })}
+          >
+            {text("backToNewest")}
+          </button>
+        )}
         {refusals(report?.refused ?? []).map((refusal) => (
           <FaultBox key={refusal.message} fault={refusal} />
         ))}
-        {children}
+        {!isRefused && children}
       </main>
       <footer class="foot">{report?.location}</footer>
     </StateContext.Provider>

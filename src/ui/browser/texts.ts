@@ -196,7 +196,7 @@ export const text = texts({
   brings: ["This brings it:", "获取的命令："],
   listed: ["listed", "上市"],
   nameSince: ["since", "自"],
-  millions: ["millions of the currency of the statement", "报表货币，百万"],
+  millions: ["millions of the currency of the statement", "报表货币，亿"],
   keys: [
     "Keys: / search, 1 to 9, 0 and - periods, ← → previous and next instrument, L log scale",
     "按键：/ 查找，1 到 9、0、- 周期，← → 上一个、下一个标的，L 对数坐标",
@@ -301,9 +301,30 @@ const TRANSLATED: Readonly<Record<string, string>> = {
   "no service to ask": "没有可请求的服务",
   "set BARLAKE_URL, url in barlake.config.json, or --url; barlake serve is such a service; then start barlake ui again":
     "设置 BARLAKE_URL、barlake.config.json 里的 url 或 --url（barlake serve 就是这样的服务），再重新启动 barlake ui",
+  "write it like 2026-11-20T08:30:00Z": "请写成 2026-11-20T08:30:00Z",
+  "barlake runs lists them": "用 barlake runs 列出",
+  "this version of the lake is no longer open": "数据湖的此版本已关闭",
+  "reload the page": "请重新加载页面",
+  "it was moved or deleted, or its disk is not there; once it is back, the page goes on":
+    "它被移动或删除，或磁盘不在；恢复后页面会继续",
 };
 
 /** A text of the lake in the language of the browser. A text that is not known, such as one of the user, remains. */
 export function translated(english: string): string {
   return (isChinese ? TRANSLATED[english] : undefined) ?? english;
+}
+
+/** Errors of the workspace that contain a value, as patterns, with their Chinese form. */
+const FAULTS: readonly (readonly [RegExp, string])[] = [
+  [/^(\w+): (".*") is no (?:time|date).*$/, "$1：$2 不是时间"],
+  [/^(\w+): (".*") is none of (.*)$/, "$1：没有 $2，可用：$3"],
+  [/^run (\S+) is not known$/, "没有运行 $1"],
+  [/^there is no pipeline (".*")$/, "没有流水线 $1"],
+  [/^lake (.*): its tables are gone$/, "数据湖 $1 的表不见了"],
+];
+
+/** An error or its hint in the language of the browser; those of other programs, such as DuckDB, remain. */
+export function faultText(english: string): string {
+  const [pattern, chinese] = (isChinese && FAULTS.find(([one]) => one.test(english))) || [];
+  return pattern === undefined ? translated(english) : english.replace(pattern, chinese ?? english);
 }

@@ -86,5 +86,9 @@ function cellText(value: number | string | null, unit: string | undefined): stri
   if (value === null) return "·";
   if (typeof value === "string") return value;
   if (unit === "ratio") return percent(value);
-  return (value / 1e6).toLocaleString("en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+  const [unitOf, digits] = isChinese ? [1e8, 2] : [1e6, 1];
+  return (value / unitOf).toLocaleString("en-US", {
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+  });
 }

@@ -20,7 +20,7 @@ import { Link } from "../link.js";
 import { Table } from "../table.js";
 import { text } from "../texts.js";
 import { Pager } from "./pager.js";
-import { qualityText, unitText, whyNone } from "./quality-texts.js";
+import { columnText, qualityText, unitText, whyNone } from "./quality-texts.js";
 
 /** The heads of a first column, which only readers of screens are told of, and of the others, with their units. */
 function headOf(
@@ -34,8 +34,7 @@ function headOf(
       <span class="hidden">{qualityText(first)}</span>,
       ...columns.map(({ name, unit }) => (
         <>
-          {name.replaceAll("_", " ")}{" "}
-          {unit !== null && !IS_PERCENT.test(name) && <small>{unitText(unit)}</small>}
+          {columnText(name)} {unit !== null && !IS_PERCENT.test(name) && <small>{unitText(unit)}</small>}
         </>
       )),
     ],

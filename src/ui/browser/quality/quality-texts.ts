@@ -79,6 +79,7 @@ const UNITS: Readonly<Record<string, string>> = {
   currency: "货币",
   ratio: "倍",
   shares: "股",
+  "lot shares": "手",
   bars: "根",
   days: "天",
 };
@@ -86,6 +87,50 @@ const UNITS: Readonly<Record<string, string>> = {
 /** A unit of a column in the language of the browser; where it is not known as it is. */
 export function unitText(unit: string): string {
   return (isChinese ? UNITS[unit] : undefined) ?? unit;
+}
+
+const COLUMNS: Readonly<Record<string, string>> = {
+  region: "地区",
+  symbol: "代码",
+  trade_date: "交易日",
+  timestamp: "时间",
+  open: "开盘",
+  high: "最高",
+  low: "最低",
+  close: "收盘",
+  volume: "成交量",
+  amount: "成交额",
+  prev_close: "昨收",
+  base: "基准价",
+  lot: "每手股数",
+  is_final: "已定稿",
+  bars: "K线数",
+  first_label: "首根",
+  last_label: "末根",
+  first_date: "首日",
+  last_date: "末日",
+  dataset: "表",
+  rule: "规则",
+  kind: "类型",
+  days: "天数",
+  sessions: "交易日数",
+  missing_minutes: "缺少分钟",
+  simple_return: "收益率",
+  usual_return: "通常收益率",
+  times: "倍数",
+  ratio: "比率",
+  vwap: "均价",
+  traded: "交易过",
+  still_listed: "仍上市",
+  share: "占比",
+  first_list: "首个列表",
+  left_lists: "离开列表",
+  in_no_list: "不在列表",
+};
+
+/** A column of findings in the language of the browser; where it is not known its name. */
+export function columnText(name: string): string {
+  return (isChinese ? COLUMNS[name] : undefined) ?? name.replaceAll("_", " ");
 }
 
 /** Why a list is empty. */
