@@ -4,7 +4,12 @@ import { expect, test } from "vitest";
 
 const ROOT = new URL("../../", import.meta.url);
 const PAGES = readdirSync(new URL("docs", ROOT)).filter((name) => name.endsWith(".md"));
-const TEXTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", ...PAGES.map((name) => `docs/${name}`)];
+const NOTES = readdirSync(new URL("bench/notes", ROOT));
+const TEXTS = [
+  ...["README.md", "CONTRIBUTING.md", "CHANGELOG.md"],
+  ...PAGES.map((name) => `docs/${name}`),
+  ...NOTES.map((name) => `bench/notes/${name}`),
+];
 
 const textOf = (path: string): string => readFileSync(new URL(path, ROOT), "utf8");
 
