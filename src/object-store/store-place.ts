@@ -112,7 +112,7 @@ function lacks({ bucket, endpoint }: ObjectStore, guarantee: string, seen: strin
   return new ObjectStoreError(
     `s3://${bucket} at ${endpoint.url}: the store lacks ${guarantee}: ${seen}`,
     { status: 200, code: "MissingGuarantee" },
-    { hint: "commits would be lost there: use a store that has it; docs/object-store.md names some" },
+    { hint: "commits would be lost there: use a store that has it; docs/beyond-one-machine.md names some" },
   );
 }
 

@@ -157,7 +157,7 @@ function hintOf(
   if (status === 401 || status === 403)
     return `these credentials may not do this: they need s3:ListBucket on ${bucket}, and s3:GetObject, s3:PutObject, s3:DeleteObject and s3:AbortMultipartUpload on its objects`;
   if (status === 501 || code === "NotImplemented")
-    return "the store lacks a feature that a lake needs; docs/object-store.md names stores that work";
+    return "the store lacks a feature that a lake needs; docs/beyond-one-machine.md names stores that work";
   if (status === 404)
     return `${endpoint} is no S3 interface, or not this bucket's, or a proxy before it cannot reach it: see AWS_ENDPOINT_URL_S3, or try again later`;
   if (status >= 500 || status === 429) return "the store is overloaded or not well; try again later";
