@@ -46,7 +46,10 @@ export function addKeys(cli: Cli): void {
         const grant: KeyGrant = { allow, universes, requestsPerMinute: rpm, maxSymbols, mayReplay };
         const key = await addKey(keysAt(options.keys).keys, name, grant, systemClock.now());
         if (options.json) printJson({ name, key });
-        else process.stdout.write(`${key}\nkeep it: ${options.keys} has only its hash\n`);
+        else {
+          process.stdout.write(`${key}\n`);
+          process.stderr.write(`keep it: ${options.keys} has only its hash\n`);
+        }
         return EXIT.done;
       }),
     );

@@ -1,3 +1,4 @@
+import { UsageError } from "../../../core/errors.js";
 import { listRuns, type RunDetails, type RunRow, runDetails } from "../../../jobs/run/report/run-history.js";
 import { openReader } from "../../../lake/open-reader.js";
 import { type Cli, EXIT } from "../../cli.js";
@@ -44,15 +45,17 @@ export function addRuns(cli: Cli): void {
   runs
     .command("show")
     .description("everything about one run")
-    .argument("<id>", "the run's id, or as much of its beginning as no other run has")
+    .argument("[id]", "the run's id, or as much of its beginning as no other run has (default: the newest)")
     .addOption(lakeOption())
     .addOption(jsonOption())
     .addHelpText("after", EXAMPLES)
-    .action((id: string, options: CommonOptions) =>
+    .action((id: string | undefined, options: CommonOptions) =>
       cli.action(async () => {
         const { session } = await openReader(await openExistingLake(options));
         using reader = session;
-        const details = await runDetails(reader, id);
+        const shown = id ?? (await listRuns(reader, { limit: 1 }))[0]?.run_id;
+        if (shown === undefined) throw new UsageError("the lake has no run yet");
+        const details = await runDetails(reader, shown);
         if (options.json) printJson({ ...details, run: withOptions(details.run) });
         else process.stdout.write(`${detailsText(details)}\n`);
         return EXIT.done;
@@ -63,6 +66,7 @@ export function addRuns(cli: Cli): void {
 const EXAMPLES = `
 Examples:
   barlake runs --pipeline daily --limit 5
+  barlake runs show                          the newest
   barlake runs show 20261120T1030`;
 
 function listText(runs: readonly RunRow[]): string {

@@ -56,6 +56,7 @@ test("files are planned, land, and are named in runs and status while they are r
   expect(runs.stdout).toMatch(/ drop +partial /);
   const [id = ""] = /\d{8}T\d{6}Z-\w+/.exec(runs.stdout) ?? [];
   expect((await cli("runs", "show", id)).stdout).toMatch(/refused .*b\.csv: no line of it is a header/);
+  expect((await cli("runs", "show")).stdout).toContain(id);
 
   const again = await cli("plan", "drop", "--json");
   expect(JSON.parse(again.stdout)).toMatchObject({
