@@ -6,7 +6,7 @@ import { readExRules, readNames } from "../db/market/read-ex-rules.js";
 import type { Session } from "../db/session/session.js";
 import type { Lake } from "../lake/lake.js";
 import type { SegmentOptions } from "../lake/places.js";
-import { Access, addGuard, TOKEN, wantsPage } from "./http/guard.js";
+import { Access, addGuard, refusalPage, TOKEN, wantsPage } from "./http/guard.js";
 import { addInstrumentRoutes } from "./http/instrument-routes.js";
 import { addLakeRoutes, addResultRoutes } from "./http/lake-routes.js";
 import { addNotebookRoutes } from "./http/notebook-routes.js";
@@ -167,22 +167,25 @@ async function makeApp(
 }
 
 function addErrors(app: FastifyInstance): void {
-  app.setErrorHandler((error, _request, reply) => {
+  app.setErrorHandler((error, request, reply) => {
     const { statusCode = 500 } = error as { readonly statusCode?: number };
     const isOwn = error instanceof BarlakeError;
     const status =
       error instanceof UsageError ? 400 : error instanceof QueryError ? 422 : isOwn ? 503 : statusCode;
     const message = error instanceof Error ? error.message : String(error);
-    return reply.code(status).send({ message, hint: (isOwn ? error.hint : undefined) ?? null });
+    const hint = (isOwn ? error.hint : undefined) ?? null;
+    void reply.code(status);
+    if (!wantsPage(request)) return reply.send({ message, hint });
+    return reply
+      .type("text/html; charset=utf-8")
+      .send(refusalPage("This address has no page", message, hint));
   });
   app.setNotFoundHandler((request, reply) => {
     void reply.code(404);
-    // The page says so, and offers the search.
+    // The page itself says that it has no such view, and leads to those that it has.
     if (request.method === "GET" && wantsPage(request))
       return reply.type("text/html; charset=utf-8").send(PAGE);
-    return reply.send({
-      message: `there is no ${request.url.split("?")[0]?.slice(0, 80)}`,
-      hint: "open /",
-    });
+    const path = request.url.split("?")[0]?.slice(0, 80);
+    return reply.send({ message: `there is no ${path}`, hint: "open /" });
   });
 }

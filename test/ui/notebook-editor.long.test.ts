@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 
 import { join } from "node:path";
 import type { Locator, Page } from "playwright-core";
@@ -71,22 +71,6 @@ describe.skipIf(!hasChromium())("a notebook in the browser", () => {
     expect(readFileSync(file, "utf8")).toBe(TEXT.replace("$days AS days;", "$days * 2 AS days;"));
   });
 
-  test("a new notebook opens with the cursor in its cell, and typing cannot delete the cell", async () => {
-    await page.goto(visit.workspace.address("/notebook/fresh?new=1"));
-    await page.locator(".cm-editor.cm-focused").waitFor();
-    expect(await saveState().textContent()).toBe("no file yet");
-    await page.keyboard.press("Control+a");
-    await page.keyboard.type("SELECT 41 + 1 AS answer");
-    await page.keyboard.press("Escape");
-    await page.keyboard.press("Control+Enter");
-    await page.locator("td >> text=42").waitFor();
-    await page.keyboard.press("Control+s");
-    await page.locator(".save-state.saved").waitFor();
-    expect(readFileSync(join(visit.folder, "fresh.sql"), "utf8")).toBe(
-      "-- # fresh\n\n-- %%\nSELECT 41 + 1 AS answer\n",
-    );
-  });
-
   test("Ctrl S sends what the button would: nothing without a change, and nothing twice", async () => {
     const sent: string[] = [];
     let release = (): void => {};
@@ -146,15 +130,44 @@ describe.skipIf(!hasChromium())("a notebook in the browser", () => {
     expect(await page.getByRole("status").first().textContent()).toBe("stopped: 0 / 0 cells");
     await edit(4);
     await cell(4).locator(".fault-below >> text=nonsense").waitFor();
-    await page.keyboard.press("Control+a");
-    await page.keyboard.type("SELECT 2 AS other;");
     await page.keyboard.press("Control+Home");
-    await page.keyboard.press("Shift+End");
-    // Of the directive, only what follows its sign can be deleted.
-    await page.keyboard.press("Delete");
+    await page.keyboard.press("End");
+    for (let at = 0; at < " nonsense".length; at++) await page.keyboard.press("Backspace");
     await page.getByRole("button", { name: "Run all" }).click();
     await page.waitForSelector("text=ran: 4 cells");
     expect(await page.locator(".fault").count()).toBe(0);
+  });
+
+  test("a new notebook opens with the cursor in an empty cell, and is not saved until it has a file", async () => {
+    const made = join(visit.folder, "made.sql");
+    await page.goto(`${visit.workspace.url}/notebook`);
+    await page.getByLabel("New notebook").fill("a/b");
+    await page.keyboard.press("Enter");
+    await page.locator(".fault >> text=leads to another folder").waitFor();
+    await page.getByLabel("New notebook").fill("made");
+    await page.keyboard.press("Enter");
+    await page.locator(".cm-focused").waitFor();
+    expect(await saveState().textContent()).toBe("not saved");
+    await page.keyboard.type("SELECT 1;");
+    await page.keyboard.press("Control+a");
+    await page.keyboard.type("SELECT 7 AS seven;");
+    await page.keyboard.press("Control+Enter");
+    await page.locator("td >> text=7").waitFor();
+    await page.keyboard.press("Control+s");
+    await page.locator(".save-state.saved").waitFor();
+    expect(readFileSync(made, "utf8")).toBe("-- # made\n\n-- %%\nSELECT 7 AS seven;\n");
+    rmSync(made);
+  });
+
+  test("an address without a page, or of no notebook, leads to those that there are", async () => {
+    await page.goto(`${visit.workspace.url}/nowhere/else`);
+    await page.waitForSelector("text=no such page: /nowhere/else");
+    expect(await page.getByRole("navigation").getByRole("link").count()).toBe(5);
+    await page.goto(`${visit.workspace.url}/notebook/nosuch`);
+    await page.getByRole("link", { name: "Factor deciles" }).waitFor();
+    await page.goto(`${visit.workspace.url}/api/state?asof=never`);
+    await page.getByRole("link", { name: "barlake" }).click();
+    await page.getByRole("heading", { name: "Market" }).waitFor();
   });
 
   test("cells are added, moved and deleted by the keyboard, and come back", async () => {
@@ -236,6 +249,8 @@ describe.skipIf(!hasChromium())("a notebook in the browser", () => {
     await page.keyboard.press("Control+Enter");
     await page.getByRole("button", { name: "Stop" }).click();
     await page.waitForSelector("text=stopped: 0 / 1");
+    await cell(4).locator("text=of an earlier text of the cell").waitFor();
+    await cell(4).locator("td >> text=1").waitFor();
     await button(3, "Run this cell (Ctrl Enter)").click({ force: true });
     await page.waitForSelector("text=ran: 1 cell");
     expect(await cell(3).locator("td").textContent()).toBe("43");
@@ -244,7 +259,7 @@ describe.skipIf(!hasChromium())("a notebook in the browser", () => {
   test("an open editor has nothing serious against it, light and dark, wide and narrow", async () => {
     await edit(4);
     await page.keyboard.press("Control+a");
-    await page.keyboard.insertText("-- %% table\nSELECT close, $days, 'text', 12 FROM nowhere");
+    await page.keyboard.type("SELECT close, $days, 'text', 12 FROM nowhere");
     await page.keyboard.press("Escape");
     await page.keyboard.press("Control+Enter");
     await page.locator(".fault-below").waitFor();

@@ -26,7 +26,7 @@ function App() {
     <Frame view={view} state={state}>
       {view === "lake" ? (
         <LakeView />
-      ) : LATER[view] === undefined ? (
+      ) : !Object.hasOwn(LATER, view) ? (
         <WrongName why={`${text("noPage")} ${textOfPart(path)}`} />
       ) : (
         <LaterView key={view} name={view} />
@@ -36,10 +36,11 @@ function App() {
 }
 
 function LaterView({ name }: { readonly name: string }) {
+  const load = LATER[name];
   const [View, setView] = useState<ComponentType>();
   const [fault, setFault] = useState<Fault>();
   useEffect(() => {
-    LATER[name]?.().then(
+    load?.().then(
       (found) => setView(() => found),
       (error: unknown) => setFault(faultOf(error)),
     );

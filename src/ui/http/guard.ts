@@ -143,7 +143,7 @@ export function addGuard(app: FastifyInstance, access: () => Access): void {
       const { status, reason, hint } = verdict;
       void reply.code(status);
       if (!wantsPage(request)) return reply.send({ message: reason, hint });
-      return reply.type("text/html; charset=utf-8").send(refusalPage(reason, hint));
+      return reply.type("text/html; charset=utf-8").send(refusalPage("Not opened here", reason, hint));
     }
     if (method !== "GET" && method !== "HEAD") {
       if ((request.routeOptions.config as Partial<typeof SENT_BY_PAGE>).isSentByPage !== true)
@@ -183,6 +183,7 @@ function addressOf(url: string): URL {
   return address;
 }
 
+/** Whether a browser opens the address itself, and is not a script of the page. */
 export function wantsPage({ headers }: FastifyRequest): boolean {
   return headers.accept?.includes("text/html") === true;
 }
@@ -191,11 +192,13 @@ function one(header: string | string[] | undefined): string | undefined {
   return Array.isArray(header) ? header[0] : header;
 }
 
-function refusalPage(reason: string, hint: string): string {
+/** A page for an address that has none of its own. @param hint what to do next */
+export function refusalPage(title: string, reason: string, hint: string | null): string {
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark"><title>barlake</title>
 <style>body{font:16px/1.6 system-ui,sans-serif;max-width:36rem;margin:18vh auto;padding:0 24px}</style></head>
-<body><h1>Not opened here</h1><p>${escapeHtml(reason)}.</p><p>Next: ${escapeHtml(hint)}.</p></body></html>
+<body><h1>${title}</h1><p>${escapeHtml(reason)}.</p>${hint === null ? "" : `<p>Next: ${escapeHtml(hint)}.</p>`}
+<p><a href="/">barlake</a></p></body></html>
 `;
 }

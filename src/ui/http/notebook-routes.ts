@@ -197,7 +197,7 @@ function givenIn(request: FastifyRequest): ReadonlyMap<string, string> {
 /** A notebook that has no file yet. @throws {UsageError} for a name that a file cannot have. */
 function newNotebook(name: string, folder: string | null): NotebookSource {
   expectNotebookName(name);
-  const text = `-- # ${name}\n\n-- %%\nSELECT 1;\n`;
+  const text = `-- # ${name}\n\n-- %%\n`;
   return { name, text, hash: null, isExact: true, isShipped: false, folder };
 }
 

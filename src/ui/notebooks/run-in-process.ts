@@ -14,7 +14,7 @@ interface RunParts {
 
 /**
  * Passes the output on line by line, as JSON. Where the process is ended, because of its time or its memory, the error
- * is shown at the cell that it ran. @param push throws the signal's reason where that aborts first.
+ * is the last line, at the cell that it ran. @param push throws the signal's reason where that aborts first.
  */
 export async function runInProcess(
   job: Omit<RunJob, "kind">,
@@ -46,14 +46,14 @@ export async function runInProcess(
     );
   } catch (error) {
     const { message, hint } = error as Error & { readonly hint?: string };
-    if (running !== undefined) {
-      const { cell, began } = running;
-      const fault = { line: cell.sqlLine, message, hint };
-      const run = { cell, results: [], chart: undefined, fault };
-      await push(JSON.stringify(cellLine(run, [], Math.round(ticksOf(clock) - began))));
+    if (running === undefined) {
+      const fault: FaultReport = { message, hint: hint ?? null };
+      return await push(JSON.stringify({ kind: "fault", fault } satisfies NotebookLine));
     }
-    const fault: FaultReport = { message, hint: hint ?? null };
-    await push(JSON.stringify({ kind: "fault", fault } satisfies NotebookLine));
+    const { cell, began } = running;
+    const fault = { line: cell.sqlLine, message, hint };
+    const run = { cell, results: [], chart: undefined, fault };
+    await push(JSON.stringify(cellLine(run, [], Math.round(ticksOf(clock) - began))));
   } finally {
     share?.[Symbol.dispose]();
   }

@@ -2,6 +2,7 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { drawers, drawOnChange } from "../../../notebook/browser/drawing.js";
 import type { PackedChart } from "../../../notebook/page/pack-charts.js";
 import type { CellLine } from "../../page-data.js";
+import { FaultBox } from "../fault-box.js";
 import type { CodeEditor, EditorLinks } from "./code-editor.js";
 import type { DocumentCell } from "./notebook-document.js";
 import type { CellOutput, PlacedFault } from "./notebook-run.js";
@@ -34,6 +35,7 @@ function CellEditor({
       if (isGone || parent === null) return;
       editor.current = openCodeEditor(parent, now.current.text, {
         label: now.current.links.label,
+        linesBefore: () => now.current.links.linesBefore(),
         onChange: (typed) => now.current.links.onChange(typed),
         catalog: () => now.current.links.catalog(),
         parameters: () => now.current.links.parameters(),
@@ -97,7 +99,7 @@ interface CellActions {
   readonly remove: () => void;
 }
 
-const NOTHING: CellOutput = { parts: [], faults: [] };
+const NOTHING: CellOutput = { body: "", isFormer: false, parts: [], faults: [] };
 
 /** A cell: its output, its buttons, and its editor if it is open. */
 export function CellSection({
@@ -105,7 +107,7 @@ export function CellSection({
   number,
   output = NOTHING,
   isOpen,
-  isStale,
+  isRunning,
   canMove: [isUp, isDown],
   links,
   actions,
@@ -115,13 +117,19 @@ export function CellSection({
   readonly number: number;
   readonly output: CellOutput | undefined;
   readonly isOpen: boolean;
-  /** Whether the text has changed since the cell ran. */
-  readonly isStale: boolean;
+  /** Whether a run goes on, in any cell. */
+  readonly isRunning: boolean;
   readonly canMove: readonly [isUp: boolean, isDown: boolean];
   readonly links: EditorLinks;
   readonly actions: CellActions;
 }) {
   const name = `${notebookText("cell")} ${number}`;
+  const isOfOther = output.parts.length > 0 && output.body !== cell.body;
+  const isStale = isOfOther || (output.parts.length > 0 && output.isFormer);
+  // The error of a directive is no part of a result.
+  const unshown = output.faults.filter(
+    ({ message }) => !output.parts.some(({ fault }) => fault?.message === message),
+  );
   return (
     <div
       class={`notebook-cell${isOpen ? " is-open" : ""}${isStale ? " is-stale" : ""}`}
@@ -139,7 +147,12 @@ export function CellSection({
         <CellButton sign="✕" name="deleteCell" act={actions.remove} />
       </div>
       {isOpen && <CellEditor text={cell.body} faults={output.faults} links={links} isFocused />}
-      {isStale && output.parts.length > 0 && <p class="quiet other-text">{notebookText("otherText")}</p>}
+      {!isOpen && unshown.map((fault) => <FaultBox key={fault.message} fault={fault} />)}
+      {isStale && !isRunning && (
+        <p class="note of-former" role="status">
+          {notebookText(isOfOther ? "ofOtherText" : "ofFormerRun")}
+        </p>
+      )}
       {output.parts.map((part, at) => (
         <CellPart key={at} cell={part} />
       ))}

@@ -16,13 +16,7 @@ import {
   LanguageSupport,
   syntaxHighlighting,
 } from "@codemirror/language";
-import {
-  EditorState,
-  StateEffect,
-  StateField,
-  type Transaction,
-  type TransactionSpec,
-} from "@codemirror/state";
+import { EditorState, StateEffect, StateField } from "@codemirror/state";
 import {
   Decoration,
   type DecorationSet,
@@ -41,6 +35,7 @@ import {
   sqlCandidates,
 } from "../../../db/catalog.js";
 import { sqlTokens } from "../../../db/sql-tokens.js";
+import { directiveOn } from "../../../notebook/parse/parse-notebook.js";
 import type { PlacedFault } from "./notebook-run.js";
 
 /** The part of a line that is underlined: the word at the column, else the whole line without blanks at its ends. */
@@ -234,42 +229,40 @@ function sqlLanguage(): LanguageSupport {
   return new LanguageSupport(dialect.language);
 }
 
-/** The directive that begins a cell. */
-const DIRECTIVE = /^--[ \t]*%%/;
-
 /**
- * What typing may change of a cell that begins with a directive: what would delete the directive, or join it with the next
- * line, changes the lines after it instead; a text that brings its own directive replaces it.
+ * The line `-- %%` with which a cell begins stays where typing would delete it, or join another line to it: what was typed
+ * is then below it. Its words, such as `chart line x=day`, can be changed.
  */
-export function keepDirective(change: Transaction): TransactionSpec | Transaction {
-  const { startState, changes } = change;
-  const { doc } = startState;
-  const first = doc.line(1);
-  const least = DIRECTIVE.exec(first.text)?.[0].length;
-  if (least === undefined || !(change.isUserEvent("input") || change.isUserEvent("delete"))) return change;
-  const kept: { from: number; to: number; insert: string }[] = [];
-  let isChanged = false;
-  changes.iterChanges((from, to, _from, _to, inserted) => {
-    const insert = inserted.toString();
-    const isOwn = from === 0 && to >= least && DIRECTIVE.test(insert);
-    if (isOwn || !(from < least || (from <= first.to && to > first.to)))
-      return void kept.push({ from, to, insert });
-    isChanged = true;
-    const isWithin = to <= first.to && to > least;
-    const begin = isWithin ? Math.max(from, least) : Math.min(first.to + 1, doc.length);
-    const isAlone = begin === first.to && insert !== "";
-    kept.push({ from: begin, to: Math.max(begin, to), insert: isAlone ? `\n${insert}` : insert });
+export const keepsDirective = EditorState.transactionFilter.of((typed) => {
+  const { to: end, text: first } = typed.startState.doc.line(1);
+  if (!typed.docChanged || directiveOn(first) === undefined) return typed;
+  const made: { readonly from: number; readonly to: number; readonly insert: string }[] = [];
+  typed.changes.iterChanges((from, to, _from, _to, insert) => {
+    made.push({ from, to, insert: insert.toString() });
   });
-  if (!isChanged) return change;
-  const spec = startState.changes(kept);
-  const [last] = kept.slice(-1);
-  const anchor = last === undefined ? 0 : spec.mapPos(last.to, 1);
-  return { changes: spec, selection: { anchor }, scrollIntoView: true };
-}
+  const isJoined = made.some(
+    ({ from, to, insert }) =>
+      from <= end && to > end && !insert.includes("\n") && directiveOn(insert) === undefined,
+  );
+  if (!isJoined && directiveOn(typed.newDoc.line(1).text) !== undefined) return typed;
+  let cursor: number | undefined;
+  const changes = made.flatMap(({ from, to, insert }) => {
+    if (from > end) return [{ from, to, insert }];
+    if (to <= end && insert === "") return [];
+    const below = insert.replace(/^\n/, "");
+    cursor = end + 1 + below.length;
+    return [{ from: end, to: Math.max(end, to), insert: `\n${below}` }];
+  });
+  return cursor === undefined
+    ? { changes }
+    : { changes, selection: { anchor: cursor }, scrollIntoView: true };
+});
 
 /** The functions by which an editor asks its page for data, and reports to it. */
 export interface EditorLinks {
   readonly label: string;
+  /** Number of lines of the file before the cell. */
+  readonly linesBefore: () => number;
   readonly onChange: (text: string) => void;
   /** The names that SQL can use; undefined where they cannot be loaded. */
   readonly catalog: () => Promise<Catalog | undefined>;
@@ -291,18 +284,21 @@ export function openCodeEditor(parent: HTMLElement, text: string, links: EditorL
     act();
     return true;
   };
+  // Where a cell has nothing but its directive, what is typed begins on the next line.
+  const doc = `${text.replaceAll("\r\n", "\n")}${directiveOn(text) === undefined || /[\r\n]/.test(text) ? "" : "\n"}`;
   const view = new EditorView({
     parent,
     state: EditorState.create({
-      doc: text,
-      // In a new cell, the cursor is after the directive.
-      selection: { anchor: text.replaceAll("\r\n", "\n").length },
+      doc,
+      selection: { anchor: doc.length },
       extensions: [
         keymap.of([
           { key: "Mod-Enter", run: command(() => links.run()) },
           { key: "Shift-Enter", run: command(() => links.runAndNext()) },
         ]),
-        lineNumbers(),
+        // The numbers of the file, as errors name them.
+        lineNumbers({ formatNumber: (row) => String(row + links.linesBefore()) }),
+        keepsDirective,
         history(),
         drawSelection(),
         bracketMatching(),
@@ -320,7 +316,6 @@ export function openCodeEditor(parent: HTMLElement, text: string, links: EditorL
         syntaxHighlighting(EDITOR_COLOURS),
         EDITOR_THEME,
         faultMarks,
-        EditorState.transactionFilter.of(keepDirective),
         EditorView.lineWrapping,
         EditorView.contentAttributes.of({ "aria-label": links.label, spellcheck: "false" }),
         EditorView.updateListener.of(({ docChanged, state }) => {

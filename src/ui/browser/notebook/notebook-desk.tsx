@@ -13,6 +13,7 @@ import {
   canMove,
   type DocumentCell,
   documentOf,
+  linesBefore,
   type NotebookDocument,
   textOf,
   withEdited,
@@ -157,7 +158,6 @@ function NotebookBar({
   onRunAll,
   saving,
   isChanged,
-  isFile,
   isSavable,
   onSave,
   onPage,
@@ -169,20 +169,18 @@ function NotebookBar({
   readonly saving: SaveState;
   /** Whether the text differs from the file. */
   readonly isChanged: boolean;
-  /** Whether there is a file. */
-  readonly isFile: boolean;
   readonly isSavable: boolean;
   readonly onSave: () => void;
   /** Downloads the notebook as a page; undefined while a page is being made. */
   readonly onPage: (() => void) | undefined;
 }) {
   const isRunning = runs.isWaiting || runs.run?.status === "running";
-  const state = saving.kind === "saving" ? "saving" : isChanged ? "unsaved" : isFile ? "saved" : "noFile";
+  const state = saving.kind === "saving" ? "saving" : isChanged ? "unsaved" : "saved";
   return (
     <ParameterControls parameters={parameters}>
-      <span class="quiet" role="status">
-        {progress(runs)}
-        {isRunning && <Elapsed since={runs.sentAt} />}
+      <span class="quiet">
+        <span role="status">{progress(runs)}</span>
+        {runs.since !== undefined && <Elapsed since={runs.since} />}
       </span>
       {isRunning ? (
         <button type="button" onClick={runs.stop}>
@@ -206,27 +204,28 @@ function NotebookBar({
   );
 }
 
-/** How long something has taken so far, in whole seconds, from the first on. */
-function Elapsed({ since }: { readonly since: number | undefined }) {
-  const [now, setNow] = useState(() => performance.now());
-  useEffect(() => {
-    const timer = setInterval(() => setNow(performance.now()), 1000);
-    return () => clearInterval(timer);
-  }, []);
-  const seconds = since === undefined ? 0 : Math.floor((now - since) / 1000);
-  return seconds < 1 ? null : <span aria-hidden="true"> {duration(seconds * 1000)}</span>;
-}
-
-const cellsText = (n: number): string => `${n} ${text(n === 1 ? "cell" : "cells")}`;
-
-function progress({ run, isWaiting }: UsedRun): string {
-  if (isWaiting || run === undefined) return `${text("running")} …`;
+function progress({ run, isWaiting, since }: UsedRun): string {
+  if (isWaiting || (run === undefined && since !== undefined)) return `${text("running")} …`;
+  if (run === undefined) return "";
   const { status, done, planned, tookMs, outputs } = run;
   if (status === "running") return `${text("running")} … ${done} / ${planned}`;
-  if (status === "stopped") return `${text("stoppedRun")}: ${done} / ${planned} ${text("cells")}`;
+  const took = tookMs > 0 ? `, ${duration(tookMs)}` : "";
+  const cells = (number: number): string => (number === 1 ? notebookText("oneCell") : text("cells"));
+  if (status === "stopped") return `${text("stoppedRun")}: ${done} / ${planned} ${cells(planned)}${took}`;
   const failed = [...outputs.values()].filter(({ faults }) => faults.length > 0).length;
   const faults = failed === 0 ? "" : `, ${failed} ${notebookText("failed")}`;
-  return `${text("ran")}: ${cellsText(done)}, ${duration(tookMs)}${faults}`;
+  return `${text("ran")}: ${done} ${cells(done)}${took}${faults}`;
+}
+
+/** The seconds since a run was sent. */
+function Elapsed({ since }: { readonly since: number }) {
+  const [now, setNow] = useState(since);
+  useEffect(() => {
+    setNow(performance.now());
+    const timer = setInterval(() => setNow(performance.now()), 500);
+    return () => clearInterval(timer);
+  }, [since]);
+  return <span aria-hidden="true"> {Math.max(0, Math.floor((now - since) / 1000))} s</span>;
 }
 
 /** A notebook that can be read, run, edited and saved. */
@@ -248,9 +247,10 @@ export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
   const whole = textOf(document_);
   const { isStored, forget } = useDraft(key, whole, saving.base);
   const runs = useRun(name, document_);
-  // A notebook without a file begins with a cell to type into.
+  // There is no file yet.
+  const isNew = source.hash === null && !source.isShipped;
   const [open, setOpen] = useState<ReadonlySet<number>>(
-    () => new Set(source.hash === null ? document_.cells.slice(-1).map(({ id }) => id) : []),
+    () => new Set(isNew ? document_.cells.slice(-1).map(({ id }) => id) : []),
   );
   const catalogAddress = useStateAddress("catalog");
   const catalog = useMemo(() => lazyCatalog(catalogAddress), [catalogAddress]);
@@ -292,7 +292,8 @@ export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
     edit(next);
     runs.start(next, undefined);
   };
-  const isChanged = whole !== saving.base.text;
+  const isUnwritten = saving.base.hash === null && !source.isShipped;
+  const isChanged = isUnwritten || whole !== saving.base.text;
   // A second request while one is in flight would name a content that the first request replaces.
   const isSavable = isChanged && source.isExact && saving.state.kind !== "saving";
   const save = (): void => {
@@ -310,7 +311,6 @@ export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
         onRunAll={() => runs.start(newest.current, undefined)}
         saving={saving.state}
         isChanged={isChanged}
-        isFile={saving.base.hash !== null}
         isSavable={isSavable}
         onSave={save}
         onPage={page.make}
@@ -327,7 +327,6 @@ export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
         onSavedAs={forget}
       />
       {(runs.fault ?? page.fault) !== undefined && <FaultBox fault={(runs.fault ?? page.fault) as Fault} />}
-      {runs.run === undefined && runs.fault === undefined && <p class="quiet">{text("running")} …</p>}
       {deleted !== undefined && (
         <p class="save-sign" role="status">
           {notebookText("cellDeleted")}{" "}
@@ -350,10 +349,11 @@ export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
             number={at + 1}
             output={runs.run?.outputs.get(cell.id)}
             isOpen={open.has(cell.id)}
-            isStale={runs.run?.outputs.has(cell.id) === true && runs.ran.get(cell.id) !== cell.body}
+            isRunning={runs.since !== undefined}
             canMove={canMove(document_, cell.id)}
             links={{
               label: `${notebookText("editorOf")} ${at + 1}: ${notebookText("editorKeys")}`,
+              linesBefore: () => linesBefore(newest.current, cell.id),
               onChange: (typed) => edit(withEdited(newest.current, cell.id, typed)),
               catalog,
               parameters: () => parameters.map((parameter) => parameter.name),

@@ -130,6 +130,15 @@ export function placeOf({ cells }: NotebookDocument, line: number): DocumentPlac
   return found;
 }
 
+/** Number of lines of the text before a cell. */
+export function linesBefore({ cells }: NotebookDocument, id: number): number {
+  const before = cells.slice(
+    0,
+    cells.findIndex((cell) => cell.id === id),
+  );
+  return before.reduce((lines, { body, tail }) => lines + (body + tail).split("\n").length - 1, 0);
+}
+
 export function canMove({ cells }: NotebookDocument, id: number): readonly [isUp: boolean, isDown: boolean] {
   const at = cells.findIndex((cell) => cell.id === id);
   return [at > 0, at < cells.length - 1];

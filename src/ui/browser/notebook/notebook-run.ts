@@ -13,6 +13,10 @@ export interface PlacedFault {
 
 /** The output of a cell of the document. A cell with parameters in its prose has several parts. */
 export interface CellOutput {
+  /** The text of the cell that gave it. */
+  readonly body: string;
+  /** Whether a later run that requested the cell has not returned it. */
+  readonly isFormer: boolean;
   readonly parts: readonly CellLine[];
   readonly faults: readonly PlacedFault[];
 }
@@ -39,7 +43,14 @@ export interface RunPlan {
   readonly ids: ReadonlySet<number> | undefined;
 }
 
-const NOTHING: CellOutput = { parts: [], faults: [] };
+/** The run when another one begins: what it requests is of a former run until it returns it. */
+export function formerRun(run: NotebookRun | undefined, ids: RunPlan["ids"]): NotebookRun | undefined {
+  if (run === undefined) return undefined;
+  const outputs = [...run.outputs].map(
+    ([id, output]) => [id, ids?.has(id) === false ? output : { ...output, isFormer: true }] as const,
+  );
+  return { ...run, outputs: new Map(outputs) };
+}
 
 /** The run after its next line; undefined until it has begun. Cells that are not requested do not change. */
 export function runAfter(
@@ -57,8 +68,10 @@ export function runAfter(
   if (line.kind === "fault") return { ...run, status: "stopped", tookMs };
   if (line.kind === "end") return { ...run, outputs: outputsAtEnd(run, plan), status: "done", tookMs };
   const id = placeOf(plan.document, line.line)?.id ?? 0;
-  const before = run.given.has(id) ? (run.outputs.get(id) ?? NOTHING) : NOTHING;
-  const outputs = new Map(run.outputs).set(id, withPart(before, line, plan));
+  const body = plan.document.cells.find((cell) => cell.id === id)?.body ?? "";
+  const before = run.given.has(id) ? run.outputs.get(id) : undefined;
+  const nothing: CellOutput = { body, isFormer: false, parts: [], faults: [] };
+  const outputs = new Map(run.outputs).set(id, withPart(before ?? nothing, line, plan));
   return { ...run, outputs, given: new Set(run.given).add(id), done: run.done + 1, tookMs };
 }
 
@@ -80,12 +93,13 @@ export function runAtEnd(run: NotebookRun | undefined): NotebookRun | undefined 
   return run?.status === "running" ? { ...run, status: "stopped" } : run;
 }
 
-function withPart({ parts, faults }: CellOutput, line: CellLine, { document }: RunPlan): CellOutput {
+function withPart(output: CellOutput, line: CellLine, { document }: RunPlan): CellOutput {
   const { fault } = line;
-  if (fault === null) return { parts: [...parts, line], faults };
+  const parts = [...output.parts, line];
+  if (fault === null) return { ...output, parts };
   const { column, message, hint } = fault;
   const row = placeOf(document, fault.line)?.row ?? 0;
-  return { parts: [...parts, line], faults: [...faults, { row, column, message, hint }] };
+  return { ...output, parts, faults: [...output.faults, { row, column, message, hint }] };
 }
 
 /** The outputs after a run. Requested cells that returned nothing are empty, or no longer exist. */

@@ -2,6 +2,15 @@ import { texts } from "../texts.js";
 
 export const notebookText = texts({
   cell: ["Cell", "单元"],
+  oneCell: ["cell", "个单元"],
+  ofOtherText: [
+    "This result is of an earlier text of the cell. Run it for the present one.",
+    "此结果属于单元修改前的文本。运行后显示当前文本的结果。",
+  ],
+  ofFormerRun: [
+    "This result is of an earlier run: the newest one has not come to this cell.",
+    "此结果来自之前的运行：最近一次运行未到达此单元。",
+  ],
   edit: ["Edit", "编辑"],
   done: ["Done", "完成"],
   runCell: ["Run this cell (Ctrl Enter)", "运行此单元 (Ctrl Enter)"],
@@ -21,8 +30,6 @@ export const notebookText = texts({
   save: ["Save", "保存"],
   saved: ["saved", "已保存"],
   unsaved: ["not saved", "未保存"],
-  noFile: ["no file yet", "尚无文件"],
-  otherText: ["Of an earlier text:", "以下为先前文本的结果："],
   saving: ["saving", "保存中"],
   copyHint: [
     "This notebook comes with barlake: saving makes a copy in your folder.",

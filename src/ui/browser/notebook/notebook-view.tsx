@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { MoveReport, NotebookReport, NotebookSource, NotebooksReport } from "../../page-data.js";
 import { addressOf, go, textOfPart, useAddress } from "../address.js";
 import { FaultBox } from "../fault-box.js";
-import { apiAddress, type Fault, faultOf, send, useJson } from "../fetch-data.js";
+import { apiAddress, askJson, type Fault, faultOf, send, useJson } from "../fetch-data.js";
 import { Link } from "../link.js";
 import { text } from "../texts.js";
 import { NotebookDesk } from "./notebook-desk.js";
@@ -188,13 +188,21 @@ function Cards({
 
 function NewNotebook() {
   const [name, setName] = useState("");
-  const create = (event: Event): void => {
+  const [fault, setFault] = useState<Fault>();
+  const create = async (event: Event): Promise<void> => {
     event.preventDefault();
     const trimmed = name.trim();
-    if (trimmed !== "") go(addressOf(`/notebook/${encodeURIComponent(trimmed)}`, { new: "1" }));
+    if (trimmed === "") return;
+    // A name that no file can have is refused here, where it can be changed.
+    try {
+      await askJson(apiAddress("notebook", { name: trimmed, new: "1" }));
+      go(addressOf(`/notebook/${encodeURIComponent(trimmed)}`, { new: "1" }));
+    } catch (error) {
+      setFault(faultOf(error));
+    }
   };
   return (
-    <form class="name-form" onSubmit={create}>
+    <form class="name-form" onSubmit={(event) => void create(event)}>
       <label>
         {notebookText("newNotebook")}{" "}
         <input
@@ -202,10 +210,14 @@ function NewNotebook() {
           autocomplete="off"
           placeholder={notebookText("newName")}
           value={name}
-          onInput={(event) => setName(event.currentTarget.value)}
+          onInput={(event) => {
+            setName(event.currentTarget.value);
+            setFault(undefined);
+          }}
         />
       </label>
       <button type="submit">{notebookText("create")}</button>
+      {fault !== undefined && <FaultBox fault={fault} />}
     </form>
   );
 }
@@ -221,7 +233,13 @@ function Notebook({ name, isNew }: { readonly name: string; readonly isNew: bool
   const { value, fault } = useJson<NotebookSource>(
     apiAddress("notebook", { name, new: isNew ? "1" : undefined }),
   );
-  if (fault !== undefined) return <FaultBox fault={fault} />;
+  if (fault !== undefined)
+    return (
+      <>
+        <FaultBox fault={fault} />
+        <NotebookList />
+      </>
+    );
   if (value === undefined) return <p class="quiet">{text("loading")} …</p>;
   return <NotebookDesk source={value} />;
 }

@@ -7,7 +7,7 @@ import { useAddress } from "../address.js";
 import { apiAddress, Fault, faultOf, send } from "../fetch-data.js";
 import { useShownState } from "../lake-state.js";
 import { type NotebookDocument, placeOf, textOf } from "./notebook-document.js";
-import { type NotebookRun, noRun, runAfter, runAtEnd } from "./notebook-run.js";
+import { formerRun, type NotebookRun, noRun, runAfter, runAtEnd } from "./notebook-run.js";
 
 /** Runs the text of a notebook, and reads the output line by line, while the cells finish. @throws {Fault} */
 async function readLines(
@@ -83,11 +83,9 @@ export interface UsedRun {
   readonly run: NotebookRun | undefined;
   /** Whether a run was sent and has not begun yet. */
   readonly isWaiting: boolean;
-  /** When the newest run was sent, by `performance.now()`; undefined before the first one. */
-  readonly sentAt: number | undefined;
   readonly fault: Fault | undefined;
-  /** The texts of the cells that their shown outputs are of, by id. */
-  readonly ran: ReadonlyMap<number, string>;
+  /** When the run that goes on was sent, by `performance.now()`; undefined while none does. */
+  readonly since: number | undefined;
   /** Runs the given cells and all that depend on them; undefined: every cell. */
   readonly start: (document: NotebookDocument, ids: ReadonlySet<number> | undefined) => void;
   readonly stop: () => void;
@@ -103,6 +101,8 @@ interface Started {
   readonly ids: ReadonlySet<number> | undefined;
   /** Number of cells that were requested. */
   readonly planned: number;
+  /** When it was sent, by `performance.now()`. */
+  readonly began: number;
 }
 
 /**
@@ -115,9 +115,8 @@ export function useRun(name: string, document: NotebookDocument): UsedRun {
   const given = Object.fromEntries([...query].filter(([key]) => key.startsWith("p.")));
   const [run, setRun] = useState<NotebookRun>();
   const [isWaiting, setWaiting] = useState(false);
-  const [sentAt, setSentAt] = useState<number>();
   const [fault, setFault] = useState<Fault>();
-  const [ran, setRan] = useState<ReadonlyMap<number, string>>(new Map());
+  const [since, setSince] = useState<number>();
   const started = useRef<Started | undefined>(undefined);
   const newest = useRef<NotebookRun | undefined>(undefined);
   const sent = useRef<Sent | undefined>(undefined);
@@ -128,25 +127,17 @@ export function useRun(name: string, document: NotebookDocument): UsedRun {
   };
   const follow = async (
     text: NotebookDocument,
-    { controller, ids }: Started,
+    { controller, ids, began }: Started,
     lines: readonly number[] | undefined,
   ): Promise<void> => {
     const { signal } = controller;
-    const began = performance.now();
     const plan = { document: text, ids };
     const address = apiAddress("notebook/run", { state, ...given });
     try {
       await readLines(address, { name, text: textOf(text), cells: lines }, signal, (line) => {
         if (line.kind === "fault") setFault(new Fault(line.fault, 0));
         setWaiting(false);
-        const after = runAfter(newest.current, line, plan, performance.now() - began);
-        const returned =
-          after?.status === "done" ? (ids ?? new Set(text.cells.map(({ id }) => id))) : after?.given;
-        const texts = text.cells
-          .filter(({ id }) => returned?.has(id) === true)
-          .map((cell) => [cell.id, cell.body] as const);
-        setRan((before) => new Map([...before, ...texts]));
-        show(after);
+        show(runAfter(newest.current, line, plan, performance.now() - began));
       });
     } catch (error) {
       if (!signal.aborted) setFault(faultOf(error));
@@ -154,6 +145,7 @@ export function useRun(name: string, document: NotebookDocument): UsedRun {
     if (signal.aborted) return;
     started.current = undefined;
     setWaiting(false);
+    setSince(undefined);
     show(runAtEnd(newest.current));
   };
   const start = (text: NotebookDocument, asked: ReadonlySet<number> | undefined): void => {
@@ -164,19 +156,22 @@ export function useRun(name: string, document: NotebookDocument): UsedRun {
       notebook = parseNotebook(textOf(text), name);
     } catch (error) {
       started.current?.controller.abort();
-      setFault(faultOf(error));
-      show(withDirectiveFault(runAtEnd(newest.current) ?? noRun(name), text, error));
+      setSince(undefined);
+      const faulty = withDirectiveFault(runAtEnd(newest.current) ?? noRun(name), text, error);
+      if (faulty === undefined) setFault(faultOf(error));
+      else show(faulty);
       return;
     }
     const ids = together(asked && withDependents(text, notebook, asked), started.current, newest.current);
     started.current?.controller.abort();
     const lines = ids && linesOf(text, notebook, ids);
     const planned = lines?.length ?? notebook.cells.length;
-    const next = { controller: new AbortController(), ids, planned };
+    const next = { controller: new AbortController(), ids, planned, began: performance.now() };
     started.current = next;
     sent.current = { state, given };
+    show(formerRun(newest.current, ids));
+    setSince(next.began);
     setWaiting(true);
-    setSentAt(performance.now());
     void follow(text, next, lines);
   };
   useEffect(() => {
@@ -199,13 +194,17 @@ export function useRun(name: string, document: NotebookDocument): UsedRun {
     running?.controller.abort();
     started.current = undefined;
     setWaiting(false);
-    const before = newest.current;
+    setSince(undefined);
+    const before = newest.current && {
+      ...newest.current,
+      tookMs: running === undefined ? 0 : performance.now() - running.began,
+    };
     // A run that has not begun yet has returned nothing.
     const isBegun = before?.status === "running";
     if (before === undefined || running === undefined || isBegun) show(runAtEnd(before));
     else show({ ...before, status: "stopped", done: 0, planned: running.planned });
   };
-  return { run, isWaiting, sentAt, fault, ran, start, stop };
+  return { run, isWaiting, fault, since, start, stop };
 }
 
 /** The cells of a run that replaces another run which has not returned all of its cells yet. */
@@ -220,13 +219,17 @@ function together(
   return new Set([...ids, ...[...before.ids].filter((id) => !given.has(id))]);
 }
 
-/** The run with the error of a directive, shown at its line. */
-function withDirectiveFault(run: NotebookRun, document: NotebookDocument, error: unknown): NotebookRun {
-  if (!(error instanceof NotebookError)) return run;
+/** The run with the error of a directive, shown at its line; undefined for any other error. */
+function withDirectiveFault(
+  run: NotebookRun,
+  document: NotebookDocument,
+  error: unknown,
+): NotebookRun | undefined {
+  if (!(error instanceof NotebookError)) return undefined;
   const place = placeOf(document, error.line);
-  if (place === undefined) return run;
+  if (place === undefined) return undefined;
   const { message, hint = null } = error;
-  const before = run.outputs.get(place.id);
-  const faults = [{ row: place.row, column: null, message, hint: hint ?? null }];
-  return { ...run, outputs: new Map(run.outputs).set(place.id, { parts: before?.parts ?? [], faults }) };
+  const { body = "", parts = [], isFormer = false } = run.outputs.get(place.id) ?? {};
+  const faults = [{ row: place.row, column: null, message, hint }];
+  return { ...run, outputs: new Map(run.outputs).set(place.id, { body, parts, isFormer, faults }) };
 }

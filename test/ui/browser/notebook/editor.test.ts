@@ -1,7 +1,7 @@
 import { EditorState } from "@codemirror/state";
 import { expect, test } from "vitest";
 import type { Catalog } from "../../../../src/db/catalog.js";
-import { faultRange, keepDirective, proposalsAt } from "../../../../src/ui/browser/notebook/code-editor.js";
+import { faultRange, keepsDirective, proposalsAt } from "../../../../src/ui/browser/notebook/code-editor.js";
 
 test.each<[string, number | null, string]>([
   ["SELECT nothing_here + 1", 7, "nothing_here"],
@@ -13,6 +13,28 @@ test.each<[string, number | null, string]>([
 ])("of %j at %j is underlined %j", (line, column, marked) => {
   const { from, to } = faultRange(line, column);
   expect(line.slice(from, to)).toBe(marked);
+});
+
+test.each<[doc: string, from: number, to: number, typed: string, now: string, cursor: number]>([
+  ["-- %%\nSELECT 1", 0, 14, "S", "-- %%\nS", 7],
+  ["-- %%\nSELECT 1", 0, 14, "", "-- %%\n", 6],
+  ["-- %% table\nSELECT 1", 3, 19, "", "-- %% table\n1", 12],
+  ["-- %%\nSELECT 1", 5, 6, "", "-- %%\nSELECT 1", 6],
+  ["-- %%\nSELECT 1", 4, 5, "", "-- %%\nSELECT 1", 14],
+  ["-- %%\nSELECT 1", 0, 0, "x", "-- %%\nx\nSELECT 1", 7],
+  ["-- %%\nSELECT 1", 5, 14, "S", "-- %%\nS", 7],
+  // What can be changed: its words, what is below, and a whole cell.
+  ["-- %%\nSELECT 1", 5, 5, " table", "-- %% table\nSELECT 1", 11],
+  ["-- %%\nSELECT 1", 13, 14, "2", "-- %%\nSELECT 2", 14],
+  ["-- %%\nSELECT 1", 0, 14, "-- %% figures\nSELECT 2", "-- %% figures\nSELECT 2", 22],
+  ["-- # Title", 0, 10, "x", "x", 1],
+])("the directive of %j stays where %i to %i is replaced by %j", (doc, from, to, typed, now, cursor) => {
+  const state = EditorState.create({ doc, selection: { anchor: doc.length }, extensions: [keepsDirective] });
+  const changed = state.update({
+    changes: { from, to, insert: typed },
+    selection: { anchor: from + typed.length },
+  }).state;
+  expect([changed.doc.toString(), changed.selection.main.head]).toEqual([now, cursor]);
 });
 
 const CATALOG: Catalog = {
@@ -44,35 +66,4 @@ test.each<[string, string, readonly string[]]>([
 test("a column is proposed with its type and comment", () => {
   const { found } = proposalsAt("SELECT vol FROM bars_1d", 10, CATALOG, []);
   expect(found).toEqual([{ text: "volume", kind: "column", type: "BIGINT", comment: "Traded [shares]" }]);
-});
-
-/** The text after a change, in which `|` marks the cursor. */
-function edited(doc: string, from: number, to: number, insert: string, event = "input.type"): string {
-  const state = EditorState.create({ doc, extensions: EditorState.transactionFilter.of(keepDirective) });
-  const { state: after } = state.update({
-    changes: { from, to, insert },
-    selection: { anchor: from + insert.length },
-    userEvent: event,
-  });
-  const text = after.doc.toString();
-  return `${text.slice(0, after.selection.main.head)}|${text.slice(after.selection.main.head)}`;
-}
-
-test.each<[string, Parameters<typeof edited>, string]>([
-  ["all is selected and a letter typed", ["-- %%\nSELECT 1", 0, 14, "x"], "-- %%\nx|"],
-  ["all is selected and deleted", ["-- %% table\nSELECT 1", 0, 20, "", "delete.selection"], "-- %% table\n|"],
-  ["a line end after it is deleted", ["-- %%\nSELECT 1", 5, 6, "", "delete.backward"], "-- %%\n|SELECT 1"],
-  ["its sign is deleted", ["-- %%\nSELECT 1", 4, 5, "", "delete.backward"], "-- %%\n|SELECT 1"],
-  ["a word of it is deleted", ["-- %% table\nSELECT 1", 5, 11, "", "delete.selection"], "-- %%|\nSELECT 1"],
-  ["a cell of a line alone is typed over", ["-- %%", 0, 5, "x"], "-- %%\nx|"],
-  [
-    "another cell is pasted over it",
-    ["-- %%\nSELECT 1", 0, 14, "-- %% table\nFROM a", "input.paste"],
-    "-- %% table\nFROM a|",
-  ],
-  ["what it says is changed", ["-- %% table\nSELECT 1", 6, 11, "line"], "-- %% line|\nSELECT 1"],
-  ["a cell without a directive is typed over", ["-- # Title\n", 0, 11, "x"], "x|"],
-  ["a change is undone", ["-- %%\nSELECT 1", 0, 14, "", "undo"], "|"],
-])("the directive of a cell stays where %s", (_, change, expected) => {
-  expect(edited(...change)).toBe(expected);
 });

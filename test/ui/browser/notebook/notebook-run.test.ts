@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { documentOf } from "../../../../src/ui/browser/notebook/notebook-document.js";
 import {
+  formerRun,
   type NotebookRun,
   type RunPlan,
   runAfter,
@@ -60,6 +61,24 @@ test("a run of some cells leaves the others, and takes away what a requested cel
     [second, ["c"]],
   ]);
   expect(htmlOf(after([BEGIN, END], some, whole))).toEqual([[first, ["a"]]]);
+});
+
+test("a result is of the text that gave it, and of a former run until a later one returns it", () => {
+  const whole = after([BEGIN, cell(1, "a"), cell(3, "b"), END]);
+  const some: RunPlan = { document, ids: new Set([first]) };
+  const running = after([{ ...BEGIN, cells: 1 }], some, formerRun(whole, some.ids));
+  const formerOf = (run: NotebookRun | undefined): unknown =>
+    [...(run?.outputs ?? [])].map(([id, { isFormer }]) => [id, isFormer]);
+  expect(formerOf(runAtEnd(running))).toEqual([
+    [first, true],
+    [second, false],
+  ]);
+  expect(formerOf(after([cell(1, "c"), END], some, running))).toEqual([
+    [first, false],
+    [second, false],
+  ]);
+  expect(whole?.outputs.get(second)?.body).toBe("-- %%\nSELECT\n  x;");
+  expect(formerRun(undefined, undefined)).toBeUndefined();
 });
 
 test("a fault is at the row of its cell", () => {
