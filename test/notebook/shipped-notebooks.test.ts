@@ -24,6 +24,7 @@ const MARKET = { symbols: 24, days: 400, end: "2026-03-31", minuteDays: 8 };
 /** Values that fit a small lake. */
 const GIVEN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "factor-deciles": { groups: "5" },
+  screen: { region: "CN", price_to_book: "1000", revenue_growth: "-1", momentum: "-1" },
 };
 
 /** Cells that a faultless simulated market has no rows for, by the titles of what they show. */
@@ -33,11 +34,11 @@ const EMPTY: Readonly<Record<string, readonly string[]>> = {
 
 const shipped = shippedNotebooks();
 /** Those that a browser opens; another browser for each takes longer than its cells. */
-const opened = pickFrom(shipped, { few: 1, more: 2, all: 7 });
+const opened = pickFrom(shipped, { few: 1, more: 2, all: 8 });
 const textOf = (name: string): string =>
   readFileSync(shipped.find((one) => one.name === name)?.path ?? name, "utf8");
 
-once("seven notebooks come with it, each with a heading and a description", () => {
+once("eight notebooks come with it, each with a heading and a description", () => {
   expect(shipped.map(({ name, title }) => [name, title])).toEqual([
     ["data-quality", "Data quality"],
     ["dividends", "Dividends and splits"],
@@ -46,6 +47,7 @@ once("seven notebooks come with it, each with a heading and a description", () =
     ["fundamentals", "Fundamentals"],
     ["instrument", "Instrument"],
     ["market-overview", "Market overview"],
+    ["screen", "Screen"],
   ]);
   for (const { name, description } of shipped) expect(description, name).toMatch(/^[A-Z][^`*]+\.$/);
 });
@@ -125,10 +127,14 @@ describe("on a simulated market", () => {
     expect(Number(sum)).toBeLessThan(1e-12);
   });
 
-  async function column(sql: string): Promise<string[]> {
-    return (await reader.json<Record<string, string>>(sql)).map((row) => String(Object.values(row)[0]));
+  function column(sql: string): Promise<string[]> {
+    return firstColumn(reader, sql);
   }
 });
+
+async function firstColumn(reader: Session, sql: string): Promise<string[]> {
+  return (await reader.json<Record<string, string>>(sql)).map((row) => String(Object.values(row)[0]));
+}
 
 /**
  * Lands the actions that explain the ex-events of a simulated market: the first one of each symbol as a split, all others
@@ -279,9 +285,48 @@ describe("without look-ahead", () => {
       expect(early).toEqual(late);
     },
   );
+
+  once(
+    "the screen of a date does not change when later data arrive, and passes what a plain count of its rows does",
+    async () => {
+      const given = {
+        region: "CN",
+        as_of: "2026-01-05",
+        price_to_book: "3",
+        revenue_growth: "-0.1",
+        momentum: "-0.05",
+      };
+      const screenedOn = async (today: string): Promise<Record<string, number | boolean | null>[]> => {
+        await reader.run(`SET VARIABLE today = DATE '${today}'`);
+        const { runs } = await runText(textOf("screen"), given, reader);
+        expect(runs.flatMap(({ fault }) => (fault === undefined ? [] : [fault.message]))).toEqual([]);
+        return reader.json(
+          "SELECT * EXCLUDE (trade_date, balance_sheet_period_end, income_period_end) FROM screened ORDER BY symbol",
+        );
+      };
+      const [early, late] = [await screenedOn("2026-01-05"), await screenedOn("2026-03-31")];
+      expect(early.filter(({ momentum }) => momentum !== null).length).toBeGreaterThan(5);
+      expect(early).toEqual(late);
+      const sessions = await firstColumn(
+        reader,
+        "SELECT DISTINCT trade_date::VARCHAR AS day FROM bars_1d WHERE region = 'CN' AND trade_date <= DATE '2026-01-05' ORDER BY 1 DESC",
+      );
+      const bars = await reader.json<{ symbol: string; day: string; close: number }>(
+        "SELECT symbol, trade_date::VARCHAR AS day, close FROM adjusted('1d', 'forward') WHERE region = 'CN'",
+      );
+      const closes = new Map(bars.map(({ symbol, day, close }) => [`${symbol} ${day}`, close]));
+      for (const { symbol, momentum, is_rising } of early) {
+        const [last = NaN, first = NaN] = [21, 252].map((ago) => closes.get(`${symbol} ${sessions[ago]}`));
+        const plain = last / first - 1;
+        if (Number.isNaN(plain)) expect(momentum, String(symbol)).toBeNull();
+        else expect(momentum, String(symbol)).toBeCloseTo(plain, 9);
+        expect(is_rising).toBe(plain >= -0.05);
+      }
+    },
+  );
 });
 
-test.each(pickFrom(shipped, { few: 2, more: 7, all: 7 }))(
+test.each(pickFrom(shipped, { few: 2, more: 8, all: 8 }))(
   "$name says what is missing from an empty lake, and fails nowhere",
   async ({ name }) => {
     const { session } = await openReader(temporaryLake(), { threads: 1 });
