@@ -211,7 +211,6 @@ export const text = texts({
   running: ["running", "运行中"],
   ran: ["ran", "已运行"],
   stoppedRun: ["stopped", "已停止"],
-  cell: ["cell", "个单元"],
   cells: ["cells", "个单元"],
   offline: ["the workspace does not respond", "工作台没有响应"],
   offlineHint: ["start it again: barlake ui", "请重新启动：barlake ui"],
