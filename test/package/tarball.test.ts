@@ -32,6 +32,7 @@ test("has what it needs, and nothing of the work on it", () => {
       "llms.txt",
       "package.json",
       "pipelines",
+      "python",
       "sql",
     ].sort(),
   );
