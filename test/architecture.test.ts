@@ -86,7 +86,7 @@ const DISK: readonly { name: RegExp; for: string }[] = [
   { name: /^dataset\/store\//, for: "the folder of a dataset" },
   { name: /^dataset\/panel\/panel-batches\.ts$/, for: "spilled panels" },
   { name: /^db\/result\/read-result\.ts$/, for: "files of results" },
-  { name: /^db\/reads\/written-files\.ts$/, for: "files that a failed COPY has written" },
+  { name: /^db\/reads\/checked-reads\.ts$/, for: "files that a failed COPY has written" },
   {
     name: /^db\/(session\/(session|open-database)|file-fault)\.ts$/,
     for: "the folder for spilled data, and how full its disk is",
@@ -127,7 +127,7 @@ const TIME: readonly { name: RegExp; for: string }[] = [
   { name: /^client\/key\/key-shares\.ts$/, for: "pauses that do not keep the process alive" },
   { name: /^db\/session\/session\.ts$/, for: "repeated interrupts of a statement" },
   { name: /^lake\/segments\/segment-cache\.ts$/, for: "pauses that do not keep the process alive" },
-  { name: /^lake\/storage\/folder-lists\.ts$/, for: "times of files" },
+  { name: /^lake\/storage\/folder-storage\.ts$/, for: "times of files" },
   { name: /^lease\/own-leases\.ts$/, for: "renewals of the leases of this process" },
   { name: /^serve\/http\/request-lifetime\.ts$/, for: "how long a client has read nothing" },
   { name: /^serve\/http\/request-lifetime\.ts$/, for: "the timeout of a connection" },

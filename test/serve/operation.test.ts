@@ -3,7 +3,7 @@ import { request } from "undici";
 import { describe, expect, test } from "vitest";
 import { BARS_1D } from "../../src/schema/bars.js";
 import { INSTRUMENTS, UNIVERSE_MEMBERS, UNIVERSES } from "../../src/schema/reference.js";
-import { acceptedCoding, CODINGS } from "../../src/serve/http/add-endpoint.js";
+import { acceptedCoding, CODINGS } from "../../src/serve/http/routes.js";
 import { addKey, keyFile } from "../../src/serve/keys/key-records.js";
 import { StoredKeys } from "../../src/serve/keys/key-ring.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";

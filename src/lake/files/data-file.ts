@@ -8,7 +8,7 @@ import type { LakePlaces } from "../local/work-folder.js";
 import type { AddFile } from "../log/delta-actions.js";
 import { type DataFile, encodePath, type Snapshot } from "../log/snapshot.js";
 import type { Storage } from "../storage/storage.js";
-import { FOOTER_TAG, footerDigest } from "./footer-digest.js";
+import { FOOTER_TAG, footerDigest } from "./content-hash.js";
 import { type ScanLayout, writeScannedRows, writeSortedRows } from "./parquet/write-rows.js";
 
 /** The codecs of compacted files. */

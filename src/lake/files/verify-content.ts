@@ -9,9 +9,8 @@ import { forgetSymbols, TagFile } from "../local/symbols-file.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
 import type { ByteRange, Storage } from "../storage/storage.js";
 import { isStoreFault, STORE_HINT } from "../storage/store-fault.js";
-import { type ContentHash, contentHash } from "./content-hash.js";
+import { type ContentHash, contentHash, FOOTER_TAG, hasFooter, TRAILER_BYTES } from "./content-hash.js";
 import { hashInName } from "./data-file.js";
-import { FOOTER_TAG, hasFooter, TRAILER_BYTES } from "./footer-digest.js";
 
 const verifiedFile = z.object({ files: z.record(z.string(), z.iso.datetime()) });
 

@@ -29,7 +29,6 @@ import { type AsOfTime, instantText } from "../replay/replay-clock.js";
 import { addStream, streamOptions } from "../stream/add-stream.js";
 import { replayedQuoteBars } from "../stream/requested-quotes.js";
 import { addUdf, UDF_PATH } from "../udf/add-udf.js";
-import { addCompression, addEndpoint } from "./add-endpoint.js";
 import { MemoryBudgets } from "./memory-budget.js";
 import { RequestError, responseOf } from "./request-error.js";
 import {
@@ -40,7 +39,14 @@ import {
   requestLifetime,
 } from "./request-lifetime.js";
 import { countRequest, type RequestQuota, requestQuota } from "./request-quota.js";
-import { addPublicPages, endpointHandlers, methodsOf, PUBLIC_PATHS } from "./routes.js";
+import {
+  addCompression,
+  addEndpoint,
+  addPublicPages,
+  endpointHandlers,
+  methodsOf,
+  PUBLIC_PATHS,
+} from "./routes.js";
 import { type ServiceLogger, serviceMetrics } from "./service-metrics.js";
 import { startWarmUp } from "./warm-up.js";
 

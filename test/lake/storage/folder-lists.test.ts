@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { folderLists } from "../../../src/lake/storage/folder-lists.js";
+import { folderLists } from "../../../src/lake/storage/folder-storage.js";
 import { temporaryFolder } from "../temporary-lake.js";
 
 test("a settled folder is listed once, and every change is seen", async () => {

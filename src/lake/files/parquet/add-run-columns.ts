@@ -1,7 +1,6 @@
 import { freeMemory } from "../../../core/memory-pool.js";
 import { readRangeOf, replaceEnd, writeParts } from "../../local/local-files.js";
-import { type ContentHash, ContentHasher } from "../content-hash.js";
-import { readFooter, TRAILER_BYTES } from "../footer-digest.js";
+import { type ContentHash, ContentHasher, readFooter, TRAILER_BYTES } from "../content-hash.js";
 import {
   CHUNK,
   ELEMENT,
