@@ -3,9 +3,7 @@ import { type Clock, MINUTE_MS, ticksOf } from "../../../core/time.js";
 import { stateOf } from "../../../lease/owner.js";
 import { RequestError } from "../../http/request-error.js";
 import type { RequestQuota } from "../../http/request-quota.js";
-import { BookLog, type BookStore } from "./book-log.js";
-import type { PermitBook } from "./permit-book.js";
-import { nextBook, type OwnKey } from "./permit-book.js";
+import { BookLog, type BookStore, nextBook, type OwnKey, type PermitBook } from "./permit-book.js";
 import { PermitUses } from "./permit-uses.js";
 
 /** How often a process that has permits reads the book, in milliseconds. */

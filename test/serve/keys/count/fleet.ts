@@ -1,5 +1,5 @@
 import { RequestError } from "../../../../src/serve/http/request-error.js";
-import type { BookStore } from "../../../../src/serve/keys/count/book-log.js";
+import type { BookStore } from "../../../../src/serve/keys/count/permit-book.js";
 import { PermitQuota } from "../../../../src/serve/keys/count/permit-quota.js";
 import { type EventClock, eventClock } from "../../../faults/clock/event-clock.js";
 
