@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import { DAY_MS, MINUTE_MS } from "../../../src/core/time.js";
+import { SESSION_HOURS } from "../../../src/market/sessions.js";
 import { type RequestedPeriod, symbolsOfOtherPeriod } from "../../../src/plan/absence/judge-response.js";
+import { minutes, weekdays } from "../../jobs/minute-market.js";
 
 /** Midnight in Shanghai of a Monday, and in New York of the Friday before the clocks change. */
 const MONDAY = Date.parse("2024-01-08T00:00:00+08:00");
@@ -107,4 +109,59 @@ test("a longer period is found only where it was not requested", () => {
   expect(found({ a: every(7 * DAY_MS, 40, MONDAY) }, { ...DAILY, isAggregated }).symbols).toEqual([]);
   expect(found({ a: every(7 * DAY_MS, 40, MONDAY) }, { ...MINUTE, isAggregated }).symbols).toEqual(["a"]);
   expect(found({ a: every(5 * MINUTE_MS, 40) }, { ...DAILY, isAggregated }).symbols).toEqual(["a"]);
+});
+
+const dateOf = (ms: number): string => new Date(ms + 8 * 60 * MINUTE_MS).toISOString().slice(0, 10);
+/** Sessions of years, in some of which Monday is the only one of its week. */
+const SESSIONS = weekdays("2019-01-01", "2024-12-14").filter((ms) => !/-10-0[1-7]$/.test(dateOf(ms)));
+const openOf = (day: number): number => day + 9.5 * 60 * MINUTE_MS;
+/** Ends of the hours of sessions. */
+const hours = (days: readonly number[]): number[] =>
+  days.flatMap((day) =>
+    SESSION_HOURS.CN.parts.flatMap(([open, close]) =>
+      Array.from({ length: (close - open) / 60 }, (_, n) => day + (open + (n + 1) * 60) * MINUTE_MS),
+    ),
+  );
+/** The last sessions of weeks or months. */
+const lastOf = (unitOf: (day: number) => string | number): number[] =>
+  SESSIONS.filter((day, n) => unitOf(day) !== unitOf(SESSIONS[n + 1] ?? 0));
+
+test.each([
+  ["hours", MINUTE, hours(SESSIONS.slice(-10))],
+  ["hours of one day", MINUTE, hours(SESSIONS.slice(-1))],
+  ["days as minutes", MINUTE, SESSIONS.slice(-10)],
+  // Week 0 begins on Thursday, 1970-01-01.
+  ["weeks", DAILY, lastOf((day) => Math.floor((day / DAY_MS + 8 / 24 + 3) / 7))],
+  ["months", DAILY, lastOf((day) => dateOf(day).slice(0, 7))],
+  ["minutes as days", DAILY, minutes(SESSIONS.slice(-30)).slice(-3601)],
+] as const)("bars of sessions, of six symbols, are of another period: %s", (_, requested, times) => {
+  const symbols = ["a", "b", "c", "d", "e", "f"];
+  expect(found(Object.fromEntries(symbols.map((symbol) => [symbol, times])), requested).symbols).toEqual(
+    symbols,
+  );
+});
+
+/** Times of which each is one of some distances after the last, in turn. */
+function inTurn(start: number, distances: readonly number[], length: number): number[] {
+  let at = start;
+  return Array.from({ length }, (_, n) => (at += distances[n % distances.length] as number));
+}
+
+const OPEN = openOf(SESSIONS.at(-7) as number);
+test.each([
+  ["1, 3 and 7 minutes", MINUTE, inTurn(OPEN, [MINUTE_MS, 3 * MINUTE_MS, 7 * MINUTE_MS], 20)],
+  [
+    "5 minutes, but for one that has 1",
+    MINUTE,
+    [...inTurn(OPEN, [5 * MINUTE_MS], 20), OPEN + 101 * MINUTE_MS],
+  ],
+  [
+    "a session, with the auctions of each alone",
+    MINUTE,
+    SESSIONS.slice(-10).flatMap((day) => [openOf(day), day + 15 * 60 * MINUTE_MS]),
+  ],
+  ["weeks, but for one gap of three days", DAILY, apart(7, 7, 14, 3, 11, 7, 7, 14, 28, 7, 7)],
+  ["weeks, but for one gap of a day", DAILY, apart(...Array<number>(40).fill(7), 1)],
+] as const)("a symbol whose bars are apart by %s seldom trades", (_, requested, times) => {
+  expect(found({ a: times }, requested).symbols).toEqual([]);
 });
