@@ -1,8 +1,10 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { loadingLine } from "../../../src/cli/commands/dataset.js";
 import { type DatasetFormat, defineDataset } from "../../../src/dataset/spec.js";
 import { marketLake } from "../../dataset/market-lake.js";
-import { pythonHas, runPython } from "../python.js";
+import { pythonHas, runModule, runPython } from "../python.js";
 
 const FROM = "2025-06-02";
 /** One that is suspended, lacks days, ends, begins, splits; and a fund. */
@@ -128,5 +130,37 @@ describe.skipIf(!pythonHas("pandas", "polars", "pyarrow"))("pandas and polars re
     );
     for (const [name, count] of Object.entries(rows))
       expect(count, name).toBe(Number(counts?.[name.endsWith("1d") ? "days" : "minutes"]));
+  });
+
+  test.skipIf(!pythonHas("backtrader", "qlib"))("each format by the guide's lines", async () => {
+    const guide = readFileSync(new URL("../../../docs/datasets.md", import.meta.url), "utf8");
+    const lines = [...guide.matchAll(/^```py$(.*?)^```$/gms)].map(([, block = ""]) => block);
+    const momentum = {
+      name: "momentum",
+      sql: "close / lag(close, 20) OVER (PARTITION BY symbol ORDER BY trade_date) - 1",
+    };
+    const mine = { name: "mine", universe: "SIM_CN_50", from: FROM };
+    for (const format of ["long-parquet", "long-arrow", "wide-parquet"] as const)
+      await its.build({ ...mine, format });
+    await its.build({ ...mine, format: "qlib", fields: ["close", "factor", momentum] });
+    await its.build({ name: "cn-daily", universe: SYMBOLS, from: FROM, format: "backtrader" });
+    const file = join(its.folder, "lines.py");
+    const run = lines
+      .filter((block) => !block.includes("zipline"))
+      .join("")
+      .replaceAll("data/sim/", `${its.lake.location}/`)
+      .replaceAll("sim_cn_300", "sim_cn_50")
+      .replaceAll("600003.SH", SYMBOLS[0] ?? "")
+      .replaceAll(
+        /^((?:pl|D|bt)\..*)$/gm,
+        "shown = $1\nassert shown is not None and getattr(shown, 'shape', [1])[0] > 0",
+      );
+    writeFileSync(
+      file,
+      `${run}assert len(returns) > 100 and str(returns.index[0]).startswith("2025-06-02")\n`,
+    );
+    expect(run.match(/^shown = /gm)).toHaveLength(4);
+    const { code, output } = await runModule(its.folder, "lines");
+    expect(code, output).toBe(0);
   });
 });
