@@ -150,6 +150,8 @@ def klines(
         raise BarlakeError(f'symbols is a list: ["{symbols}"]')
     if count is not None and count < 0:
         raise BarlakeError(f"count {count} is below 0")
+    if not symbols:
+        raise BarlakeError("symbols is empty")
     wanted = list(dict.fromkeys(symbols))
     if _is_service(source):
         rows, known = _klines_of_service(str(source), wanted, period, adjust, (start, end), count, key)
@@ -204,8 +206,18 @@ def _database(lake: str | Path) -> Iterator[duckdb.DuckDBPyConnection]:
         raise BarlakeError(f"{file} is not there: a folder of a lake has it after a run, or after npx barlake optimize")
     # Opened again for each question: a run replaces the file, and its views name the newest files of each table.
     with duckdb.connect(str(file), read_only=True) as database:
+        made_for = database.execute("SELECT value FROM published.parts WHERE name = 'location'").fetchone()
+        if made_for is not None and not _is_same(made_for[0], lake):
+            raise BarlakeError(f"{file} was made for {made_for[0]}, whose files it reads: npx barlake status --lake {lake} makes it again")
         database.execute("SET TimeZone = 'UTC'")
         yield database
+
+
+def _is_same(one: str, other: str | Path) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False
 
 
 def _rows(database: duckdb.DuckDBPyConnection, sql: str, values: Mapping[str, object]) -> Rows:
@@ -364,8 +376,6 @@ def _klines_of_service(
             raise BarlakeError(f"the lake changed between the responses of each of {_TRIES} tries")
     if len(parts) == 1:
         return parts[0], known
-    if not parts:
-        raise BarlakeError("symbols is empty")
     rows = pa.concat_tables(parts).unify_dictionaries()
     if is_paged:
         plain = rows.set_column(0, "symbol", rows.column(0).cast(pa.string())).sort_by([("symbol", "ascending"), ("timestamp", "ascending")])

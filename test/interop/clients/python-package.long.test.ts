@@ -61,6 +61,7 @@ test.skipIf(!pythonHas("duckdb", "polars", "pandas", "pyarrow"))(
       ["BarlakeError", "UNAUTHORIZED", expect.stringContaining("x-api-key")],
       ["BarlakeError", null, expect.stringContaining("dataset none: there is no rows")],
       ["BarlakeError", null, expect.stringContaining("needs its offset")],
+      ["BarlakeError", null, expect.stringContaining(`was made for ${lake.location}, whose files it reads`)],
     ]);
   },
 );

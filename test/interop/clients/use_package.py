@@ -4,6 +4,7 @@ Usage: use_package.py LAKE URL KEY SYMBOLS DOCUMENT
 """
 
 import json
+import shutil
 import sys
 import warnings
 from datetime import datetime, timezone
@@ -61,6 +62,7 @@ for block in Path(document).read_text().split("```py\n")[1:]:
         lines = lines.replace(documented, own)
     exec(compile(lines, document, "exec"), names)
 
+copied = shutil.copytree(lake, f"{lake}-copied")
 rows = barlake.dataset(lake, "long").pandas().set_index("trade_date")
 matrix = barlake.dataset(lake, "wide", "close").pandas().set_index("trade_date")
 print(
@@ -76,6 +78,7 @@ print(
                 refused(lambda: barlake.klines(url, symbols, key="other")),
                 refused(lambda: barlake.dataset(lake, "none")),
                 refused(lambda: barlake.klines(lake, symbols, start="2026-01-05T09:30")),
+                refused(lambda: barlake.query(copied, "FROM bars_1d")),
             ],
         }
     )
