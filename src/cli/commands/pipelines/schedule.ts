@@ -4,7 +4,7 @@ import { releaseAfter } from "../../../core/release-after.js";
 import { dailyScrub } from "../../../jobs/maintenance/scrub-lake.js";
 import { dailyVacuum } from "../../../jobs/maintenance/vacuum-lake.js";
 import type { Pipeline } from "../../../jobs/pipeline/definition.js";
-import { loadPipeline, pipelineFiles } from "../../../jobs/pipeline/load-pipeline.js";
+import { loadPipeline, ownPipelines, pipelineFiles } from "../../../jobs/pipeline/load-pipeline.js";
 import { damageNotice, type Notice, sendNotice } from "../../../jobs/run/report/notify.js";
 import { lastRuns } from "../../../jobs/run/report/run-history.js";
 import { type RunReport, runPipeline } from "../../../jobs/run/run-pipeline.js";
@@ -49,7 +49,10 @@ export function addSchedule(cli: Cli): void {
   serviceOptions(
     cli.program
       .command("schedule")
-      .argument("[pipelines...]", "names or files; without one, all that have a name and a schedule")
+      .argument(
+        "[pipelines...]",
+        "names or files; without one, those of pipelines/ that have a schedule, and reference",
+      )
       .option("--once", "run what is due now, then end: for cron")
       .option("--no-catch-up", "skip what was due in the last 24 hours and has not run")
       .option("--no-compact", "do not compact tables with many small files after a run")
@@ -64,6 +67,7 @@ export function addSchedule(cli: Cli): void {
     .addHelpText(
       "after",
       `
+Without names, in a project without pipelines of its own, all that come with barlake run.
 Pipelines run one after the other, at their times in the zone of their exchange; barlake pipelines shows the times.
 SIGTERM or Ctrl-C ends the current run; what it received is not lost. Without a terminal, the output is JSON lines.
 Of several schedules over one lake, on any machines, one leads each pipeline; the others are on standby for it, until the
@@ -81,7 +85,7 @@ Examples:
 }
 
 async function schedule(cli: Cli, names: readonly string[], options: Options): Promise<number> {
-  const pipelines = await scheduled(names);
+  const { pipelines, leftOut } = await scheduled(names);
   const webhooks = new Map(pipelines.map((pipeline) => [pipeline.name, webhookOf(pipeline, options)]));
   if (pipelines.some(({ kind }) => kind !== "files")) checkService(options);
   const lake = openLake(options);
@@ -91,6 +95,8 @@ async function schedule(cli: Cli, names: readonly string[], options: Options): P
   const days = await scheduleDays(lake);
   const { isTradingDay } = days;
   const log = scheduleLog();
+  if (leftOut.length > 0)
+    log.note({ pipelines: leftOut }, "not scheduled: they come with barlake, and run where they are named");
   lake.onReplaced((facts) => log.warn(facts, replacedText(facts)));
   /** Since when another schedule leads a pipeline. */
   const standbySince = new Map<string, number>();
@@ -199,11 +205,24 @@ async function schedule(cli: Cli, names: readonly string[], options: Options): P
   return EXIT.done;
 }
 
-/** The pipelines to run. @throws {UsageError} if one has no schedule, or two have the same name. */
-async function scheduled(names: readonly string[]): Promise<Pipeline[]> {
+interface Scheduled {
+  readonly pipelines: readonly Pipeline[];
+  /** Names of those that come with barlake, have a schedule, and are left out. */
+  readonly leftOut: readonly string[];
+}
+
+/**
+ * The pipelines to run. Without names: the project's own, and `reference`, from whose lists those of a service choose; in a
+ * project without its own, all that come with barlake.
+ *
+ * @throws {UsageError} if one has no schedule, or two have the same name.
+ */
+async function scheduled(names: readonly string[]): Promise<Scheduled> {
+  const users = usersPipelines();
+  const files = await pipelineFiles(users);
   const found = new Map<string, Pipeline>();
-  for (const name of names.length > 0 ? names : (await pipelineFiles(usersPipelines())).keys()) {
-    const pipeline = await loadPipeline(name, usersPipelines());
+  for (const name of names.length > 0 ? names : files.keys()) {
+    const pipeline = await loadPipeline(name, users);
     if (pipeline.schedule.length === 0) {
       if (names.length === 0) continue;
       throw new UsageError(`pipeline ${pipeline.name}: has no schedule`, {
@@ -217,7 +236,16 @@ async function scheduled(names: readonly string[]): Promise<Pipeline[]> {
     }
     found.set(pipeline.name, pipeline);
   }
-  return [...found.values()];
+  const all = [...found.values()];
+  const builtIn = new Set((await ownPipelines()).values());
+  const own = all.filter(({ name }) => !builtIn.has(files.get(name) ?? ""));
+  if (names.length > 0 || own.length === 0) return { pipelines: all, leftOut: [] };
+  const asksService = own.some(({ kind }) => kind !== "files");
+  const pipelines = all.filter((one) => own.includes(one) || (asksService && one.name === "reference"));
+  return {
+    pipelines,
+    leftOut: [...found.keys()].filter((name) => !pipelines.some((one) => one.name === name)),
+  };
 }
 
 async function runOnce(
@@ -227,7 +255,7 @@ async function runOnce(
   { ended, onNote }: { readonly ended: AbortSignal; readonly onNote: (text: string) => void },
 ): Promise<RunReport> {
   if (pipeline.kind === "files") {
-    const view = progressView(pipeline.name);
+    const view = progressView(pipeline.name, "json");
     const onProgress = showRun(view, "files");
     return runPipeline(
       pipeline,
@@ -239,7 +267,7 @@ async function runOnce(
   const service = await openService(quota, lake, `schedule ${pipeline.name}`, onNote);
   const { client, limits, lost } = service;
   const signal = AbortSignal.any([ended, lost]);
-  const view = progressView(pipeline.name);
+  const view = progressView(pipeline.name, "json");
   const run = async (): Promise<RunReport> => {
     const onProgress = showRun(view);
     const places = { lake, client, limits, clock: systemClock, signal, onProgress };

@@ -1,5 +1,5 @@
 import type { ChildProcess } from "node:child_process";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
@@ -206,6 +206,28 @@ test.skipIf(SWEEP === "few")(
     const missed = await untilItWaits([]);
     expect(messages(missed.stderr)).toEqual(["run started", "run ended: complete", "waiting", "ended"]);
     expect(messages((await untilItWaits([])).stderr)).toEqual(["waiting", "ended"]);
+  },
+);
+
+once(
+  "without names it runs the project's pipelines and reference, and names what it leaves out",
+  async () => {
+    pipelineFile(dailyAt(5 * MINUTE));
+    mkdirSync(join(place, "pipelines"));
+    renameSync(join(place, "mine.mjs"), join(place, "pipelines", "mine.mjs"));
+    const { stderr } = await runProcess(["schedule", "--no-catch-up"], {
+      cwd: place,
+      env,
+      onLog: (text, one) => {
+        if (messages(text).at(-1) === "waiting") one.kill("SIGTERM");
+      },
+    });
+    const [leftOut, waiting] = linesOf(stderr);
+    expect(leftOut).toMatchObject({
+      msg: expect.stringMatching(/^not scheduled/),
+      pipelines: ["daily", "financials", "intraday", "minute"],
+    });
+    expect(waiting?.next?.map(({ pipeline }) => pipeline).sort()).toEqual(["mine", "reference"]);
   },
 );
 
