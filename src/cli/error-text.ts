@@ -1,6 +1,8 @@
 import { BarlakeError, messageOf, QueryError } from "../core/errors.js";
 import { laterErrors } from "../core/release-after.js";
 import { errorPlace, PLACE, placeText } from "../db/result/error-place.js";
+import { sqlTokens } from "../db/sql-tokens.js";
+import { isSymbol } from "../market/symbol.js";
 import { paint } from "./text.js";
 
 /** Options of the library whose flag has another name. */
@@ -125,7 +127,8 @@ export function queryErrorText(error: QueryError, firstLine = 1): QueryErrorText
   return {
     message: text,
     place: placeOf(error, firstLine),
-    hint: (error.hint && inOptionWords(error.hint)) ?? proposals(message) ?? adviceFor(text),
+    hint:
+      quotedText(error) ?? (error.hint && inOptionWords(error.hint)) ?? proposals(message) ?? adviceFor(text),
   };
 }
 
@@ -134,6 +137,31 @@ function placeOf(error: QueryError, firstLine: number): string | undefined {
   if (place === undefined) return undefined;
   const isOnly = firstLine === 1 && !error.sql.includes("\n");
   return placeText(place, isOnly ? "" : `line ${firstLine + place.line}: `);
+}
+
+/** The advice where double quotes are around what cannot be meant as a column: a symbol, a date, several words. */
+function quotedText({ message, sql }: QueryError): string | undefined {
+  const [, name = ""] = /Referenced column "(.+?)" (?:not found|was not found)/.exec(message) ?? [];
+  if (/^\w*$/.test(name) || !sql.includes(`"${name}"`)) return undefined;
+  return `text goes in single quotes: '${name.replaceAll("'", "''")}'; double quotes are for names of columns`;
+}
+
+/**
+ * The advice about a statement without rows that compares a column `symbol` with a text of no symbol's form; undefined
+ * for any other.
+ */
+export function symbolAdvice(sql: string): string | undefined {
+  const tokens = sqlTokens(sql).filter(({ kind }) => kind !== "blank" && kind !== "comment");
+  const given = tokens.find(
+    ({ kind, text }, at) =>
+      kind === "string" &&
+      /^'[^']*'$/.test(text) &&
+      !isSymbol(text.slice(1, -1)) &&
+      tokens[at - 1]?.text === "=" &&
+      /^"?symbol"?$/i.test(tokens[at - 2]?.text ?? ""),
+  );
+  if (given === undefined) return undefined;
+  return `${given.text} has not the form of a symbol: that ends with its exchange, as 600330.SH, 00700.HK and AAPL.US do`;
 }
 
 function proposals(message: string): string | undefined {

@@ -7,6 +7,13 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   throw error;
 });
 
+const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+if (major < 20 || (major === 20 && minor < 19)) {
+  process.stderr.write(`error: barlake needs Node 20.19 or later, and this is ${process.version}\n`);
+  process.stderr.write("hint:  https://nodejs.org/en/download has newer ones\n");
+  process.exit(2);
+}
+
 /** The program in a few files, which the build makes: it starts in half of the time. */
 const BUNDLED = new URL("./bundled/program.js", import.meta.url);
 

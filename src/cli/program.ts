@@ -1,5 +1,6 @@
 import { Command, CommanderError } from "commander";
 import { BarlakeError, QueryError, UsageError } from "../core/errors.js";
+import { nearestName } from "../core/text-order.js";
 import { VERSION } from "../core/version.js";
 import { TrinoQueryError } from "../trino/trino-client.js";
 import { type Cli, EXIT, endAtOnce } from "./cli.js";
@@ -154,6 +155,7 @@ export async function runCli(given: readonly string[]): Promise<number> {
     .showHelpAfterError("(add --help for what it takes)")
     .showSuggestionAfterError()
     .exitOverride()
+    .configureOutput({ outputError: (text, write) => write(choiceText(text)) })
     .hook("preAction", (_, command) => {
       if (fault !== undefined && !WITHOUT_SETTINGS.includes(command.name())) throw fault;
     })
@@ -198,6 +200,18 @@ Examples:
     process.off("SIGINT", stop);
     process.off("SIGTERM", stop);
   }
+}
+
+/** Commander's message about a value that is none of the choices, with the nearest of them. Others remain as they are. */
+function choiceText(text: string): string {
+  const [, option, value = "", argument, list = ""] =
+    /^error: (?:command-argument value|option '(.+?)'.*? argument) '(.*)' is invalid(?: for argument '(.+?)')?\. Allowed choices are (.*)\.\n$/.exec(
+      text,
+    ) ?? [];
+  if (list === "") return text;
+  const likely = nearestName(value, list.split(", "));
+  const proposal = likely === undefined ? "" : `did you mean ${likely}? `;
+  return `error: ${option ?? argument}: there is no ${value}\nhint:  ${proposal}it is one of ${list}\n`;
 }
 
 /** `help dataset build` shows the same as `dataset build --help`. */

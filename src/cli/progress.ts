@@ -44,16 +44,22 @@ const ROOMY = 100;
 /**
  * A bar with rate and time left on a terminal; lines on standard error otherwise.
  *
- * @param lines JSON for programs, or text for people. @default "json"
+ * @param lines text for people, or JSON for programs. @default "text"
  * @param first what is done before the first progress; a terminal shows it after a second.
  */
 export function progressView(
   title: string,
-  lines: "json" | "text" = "json",
+  lines: "json" | "text" = "text",
   first = "starting",
 ): ProgressView {
   if (process.stderr.isTTY) return barView(title, first);
   return lineView(lines === "json" ? jsonLines(title) : textLines(title));
+}
+
+/** The progress of a command: none on a terminal where its result is JSON; in a pipe, lines of JSON then. */
+export function viewOf(title: string, { json }: { readonly json?: boolean }): ProgressView | undefined {
+  if (json && process.stderr.isTTY) return undefined;
+  return progressView(title, json ? "json" : "text");
 }
 
 function barView(title: string, first: string): ProgressView {

@@ -418,9 +418,12 @@ function parseBase(text: string): URL {
     throw new UsageError("service address must not contain a user, a password, or a part after ? or #", {
       hint: "give the key in BARLAKE_API_KEY",
     });
-  const [page] = /\/(?:docs|openapi\.json)\/?$/.exec(url.pathname) ?? [];
+  const [page] = /\/(?:docs|openapi\.json|v1)\/?$/.exec(url.pathname) ?? [];
   if (page !== undefined) {
-    throw new UsageError(`service address ends with ${page}, which is a page about the interface`, {
+    const is = page.startsWith("/v1")
+      ? "each path of the interface begins with"
+      : "is a page about the interface";
+    throw new UsageError(`service address ends with ${page}, which ${is}`, {
       hint: `give the address without it: ${url.origin}${url.pathname.slice(0, -page.length)}`,
     });
   }

@@ -146,11 +146,16 @@ interface Candidates {
 
 const NONE: Candidates = { found: [], word: "" };
 
+/** The end of a text after which a value begins: of a keyword that takes values, or of an operator. `*` may be all columns. */
+const BEFORE_VALUE =
+  /(?:\b(?:select|distinct|where|having|by|on|and|or|not|when|then|else)\s+|[,(=<>+/-]\s*)$/i;
+
 const BEFORE_RELATION = new Set(["from", "join", "describe", "summarize", "into", "table", "view"]);
 
 /**
  * Completes SQL at the end of a text: after FROM and similar keywords tables, views and macros; elsewhere first the
  * columns of the statement's relations, then relations, keywords and functions; if none matches, all other columns.
+ * Where a value begins and no relation is named yet, all columns come first.
  *
  * @param statement the text of the statement up to the cursor.
  * @param behind the text of the statement after the cursor.
@@ -191,12 +196,11 @@ export function sqlCandidates(statement: string, catalog: Catalog, behind = ""):
     ...catalog.keywords.map((name): Candidate => ({ text: inCaseOf(word, name), kind: "keyword" })),
     ...catalog.functions.map((name): Candidate => ({ text: inCaseOf(word, name), kind: "function" })),
   ];
-  const likely = matching(word, [...near, ...aliases, ...relations, ...known]);
-  if (likely.found.length > 0) return likely;
-  return matching(
-    word,
-    catalog.relations.flatMap(({ columns }) => columns.map((column) => columnCandidate(column))),
-  );
+  const all = catalog.relations.flatMap(({ columns }) => columns.map((column) => columnCandidate(column)));
+  const first =
+    named.length === 0 && BEFORE_VALUE.test(statement.slice(0, statement.length - word.length)) ? all : near;
+  const likely = matching(word, [...first, ...aliases, ...relations, ...known]);
+  return likely.found.length > 0 ? likely : matching(word, all);
 }
 
 function relationCandidate({ name, kind, comment }: CatalogRelation): Candidate {

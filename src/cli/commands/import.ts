@@ -22,7 +22,7 @@ import { type Cli, EXIT, exitOfImport } from "../cli.js";
 import { inOptionWords } from "../error-text.js";
 import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../options/lake-option.js";
 import { mapOption } from "../options/options.js";
-import { progressView } from "../progress.js";
+import { viewOf } from "../progress.js";
 import { differencesText } from "../reports/compare-text.js";
 import { changesTable, landedTable, rejectedTable } from "../reports/report-text.js";
 import { undoCommand } from "../reports/restore-text.js";
@@ -30,7 +30,7 @@ import { count, paint, plural, table } from "../text.js";
 import { openFor } from "./lake/compare.js";
 
 interface Options extends CommonOptions, Omit<ImportOptions, "announceLagDays"> {
-  readonly map: Record<string, string>;
+  readonly map?: Record<string, string>;
   readonly announceLag?: number;
   readonly dryRun?: boolean;
   readonly compare?: boolean;
@@ -82,7 +82,7 @@ Examples:
     )
     .action((name: ImportTable, files: string[], options: Options) =>
       cli.action(async () => {
-        const view = progressView(`import ${name}`);
+        const view = viewOf(`import ${name}`, options);
         const {
           dryRun,
           compare,
@@ -113,9 +113,9 @@ Examples:
               signal: cli.signal,
             },
             systemClock,
-            (done) => view.update({ done, total: files.length, unit: "files", rows: 0, doing: "reading" }),
+            (done) => view?.update({ done, total: files.length, unit: "files", rows: 0, doing: "reading" }),
           )
-            .finally(() => view.stop())
+            .finally(() => view?.stop())
             .catch((error: unknown) => {
               if (error instanceof UnfinishedImport) show(error.report);
               throw error;

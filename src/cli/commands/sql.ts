@@ -15,7 +15,7 @@ import { openReader, type Reader } from "../../lake/open-reader.js";
 import { expectSame, giveUpCopies } from "../../lake/sql-copy/attach-sql-copy.js";
 import { isObjectUrl } from "../../object-store/object-address.js";
 import { type Cli, EXIT, endAtOnce } from "../cli.js";
-import { StatementError } from "../error-text.js";
+import { StatementError, symbolAdvice } from "../error-text.js";
 import type { FoundNotebook } from "../notebook/find-notebook.js";
 import { type NotebookOptions, notebookOptions, shippedText } from "../notebook/notebook-options.js";
 import { type CommonOptions, lakeOption, openExistingLake, reportMovedLake } from "../options/lake-option.js";
@@ -380,6 +380,8 @@ async function show(
           ? `the first ${count(rows.length)} rows; --limit shows more`
           : plural(rows.length, "row");
   process.stdout.write(`${paint("dim", `${summary} · ${elapsed}`)}\n`);
+  const hint = rows.length === 0 ? symbolAdvice(sql) : undefined;
+  if (hint !== undefined) process.stderr.write(`${paint("dim", "hint:")}  ${hint}\n`);
 }
 
 /** Writes a result's first rows to a file, as a table of unlimited width. */

@@ -32,7 +32,7 @@ export async function fillDemo(lake: Lake, instruments: number, signal: AbortSig
   const end = localDate(subHours(now, 24).getTime(), "UTC");
   const { minuteDays, ...spec } = MARKET;
   const market = simulateMarket({ ...spec, symbols: instruments, end });
-  const view = progressView("sim", "text");
+  const view = progressView("sim");
   let bars = 0;
   const onStep = ({ done, steps, bars: landed, doing }: FillProgress): void => {
     bars = landed;

@@ -17,7 +17,7 @@ export async function runShown(
   environment: Pick<RunEnvironment, "lake" | "client" | "limits" | "signal">,
   onProgress: NonNullable<RunEnvironment["onProgress"]> = () => {},
 ): Promise<RunReport> {
-  const view = progressView(pipeline.name, "text");
+  const view = progressView(pipeline.name);
   const shown = showRun(view);
   try {
     return await runPipeline(pipeline, demand, {

@@ -6,6 +6,7 @@ import type { Catalog } from "../../db/catalog.js";
 import type { Rows } from "../../db/query-engine.js";
 import type { PlainValue, ResultColumn } from "../../db/result/row-reader.js";
 import { type ChartWish, chartOfResult } from "../charts/chart-of-result.js";
+import { symbolAdvice } from "../error-text.js";
 import { resultTable, type TableMode } from "../results/result-table.js";
 import { formatOfFile, type ResultFormat, writeResult } from "../results/write-result.js";
 import { count, duration, paint, plural, terminalWidth } from "../text.js";
@@ -85,6 +86,8 @@ export class ShellSession {
       hasMore ? `the first ${plural(rows.length, "row")}${this.#moreHint}` : plural(rows.length, "row"),
       startedAt,
     );
+    const advice = rows.length === 0 ? symbolAdvice(sql) : undefined;
+    if (advice !== undefined) this.say(advice);
   }
 
   async hasMore(): Promise<boolean> {

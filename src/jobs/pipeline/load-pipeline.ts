@@ -6,6 +6,7 @@ import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { NamespacedUnregister } from "tsx/esm/api";
 import { messageOf, UsageError } from "../../core/errors.js";
+import { nearestName } from "../../core/text-order.js";
 import { definePipeline, type Pipeline, type PipelineDefinition } from "./definition.js";
 
 /** Where the build writes the definitions of the pipelines that come with barlake. */
@@ -156,8 +157,9 @@ export async function loadPipeline(nameOrPath: string, users?: string): Promise<
   const files = await pipelineFiles(users);
   const file = files.get(nameOrPath);
   if (file === undefined) {
+    const likely = nearestName(nameOrPath, [...files.keys()]);
     throw new UsageError(`pipeline "${nameOrPath}" is not known`, {
-      hint: `use one of ${[...files.keys()].join(", ")}, or the path of a file such as ./pipelines/mine.ts`,
+      hint: `${likely === undefined ? "" : `did you mean ${likely}? `}use one of ${[...files.keys()].join(", ")}, or the path of a file such as ./pipelines/mine.ts`,
     });
   }
   const pipeline = await loadFile(file);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { queryErrorText } from "../../../src/cli/error-text.js";
+import { queryErrorText, symbolAdvice } from "../../../src/cli/error-text.js";
 import type { QueryError } from "../../../src/core/errors.js";
 import { openSession } from "../../lake/temporary-lake.js";
 
@@ -24,6 +24,11 @@ test.each<[string, { message?: RegExp; place?: string; hint?: RegExp }]>([
       hint: /^did you mean close.*\?$/,
     },
   ],
+  [
+    `SELECT close FROM bars WHERE symbol = "600330.SH"`,
+    { hint: /^text goes in single quotes: '600330\.SH'; double quotes are for names of columns$/ },
+  ],
+  ['SELECT "clos" FROM bars', { hint: /^did you mean close.*\?$/ }],
   ["SELECT\n  '券', clos\nFROM bars", { place: "line 2:   '券', clos\n                ^" }],
   ["SELECT\n\tclos\nFROM bars", { place: "line 2:  clos\n         ^" }],
   ["FROM barss", { place: "FROM barss\n     ^", hint: /^did you mean bars\?$/ }],
@@ -52,4 +57,15 @@ test("lines are those of the file that contains the statement", async () => {
 
 test("an error without a place has none", async () => {
   expect(await errorOf("SELECT error('broken')")).toMatchObject({ place: undefined });
+});
+
+test.each([
+  ["FROM bars WHERE symbol = '600330'", true],
+  ["FROM bars b WHERE b.symbol='600330.sh' AND close > 1", true],
+  ["FROM bars WHERE symbol = '600330.SH'", false],
+  ["FROM bars WHERE symbol = $1", false],
+  ["FROM bars WHERE name = '600330'", false],
+  ["FROM bars WHERE symbol <> '600330'", false],
+])("without rows, %s: is the form of the symbol the reason? %s", (sql, isReason) => {
+  expect(symbolAdvice(sql)?.includes("as 600330.SH") ?? false).toBe(isReason);
 });

@@ -11,7 +11,7 @@ import { failuresOf, throwErrors } from "../../error-text.js";
 import { jsonOption, lakeOption, openExistingLake, printJson } from "../../options/lake-option.js";
 import { tablesArgument, tablesNamed } from "../../options/options.js";
 import { openService, type ServiceOptions, serviceOptions } from "../../options/service-option.js";
-import { progressView } from "../../progress.js";
+import { viewOf } from "../../progress.js";
 import { auditText, isAsLanded, sampleText, scrubText } from "../../reports/check-text.js";
 import { count, paint, plural, size, table } from "../../text.js";
 
@@ -63,8 +63,7 @@ Examples:
       cli.action(async () => {
         const tables = tablesNamed(names);
         const lake = await openExistingLake(options);
-        const view =
-          options.deep && !(options.json && process.stderr.isTTY) ? progressView("check") : undefined;
+        const view = options.deep ? viewOf("check", options) : undefined;
         const failures: unknown[] = [];
         let isFirst = true;
         /** Runs a part of the check and shows its result. A part that fails leaves the others as they are. */
@@ -141,7 +140,7 @@ async function askSample(
   sampleSize: SampleSize,
 ): Promise<SampleReport> {
   const service = await openService(options, lake, "check --sample");
-  const view = options.json && process.stderr.isTTY ? undefined : progressView("sample");
+  const view = viewOf("sample", options);
   try {
     return await checkSample(
       {

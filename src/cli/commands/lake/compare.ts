@@ -9,7 +9,7 @@ import { spillOptions } from "../../../lake/local/work-folder.js";
 import { type Cli, EXIT } from "../../cli.js";
 import { jsonOption, openExistingLake, printJson } from "../../options/lake-option.js";
 import { mapOption, wholeNumber } from "../../options/options.js";
-import { progressView } from "../../progress.js";
+import { viewOf } from "../../progress.js";
 import { differencesText } from "../../reports/compare-text.js";
 
 interface Options {
@@ -60,7 +60,7 @@ Examples:
       cli.action(async () => {
         const [left, right] = [await sideOf(a, tables, options), await sideOf(b, tables, options)];
         const chosen = COMPARABLE.filter(({ name }) => tables.length === 0 || tables.includes(name));
-        const view = options.json && process.stderr.isTTY ? undefined : progressView("compare");
+        const view = viewOf("compare", options);
         const found: TableDifferences[] = [];
         try {
           for (const table of chosen) {

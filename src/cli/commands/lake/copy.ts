@@ -4,7 +4,7 @@ import { type CopyReport, copyLake } from "../../../lake/maintenance/copy-lake.j
 import { publish } from "../../../lake/publish.js";
 import { type Cli, EXIT } from "../../cli.js";
 import { jsonOption, lakeAt, printJson } from "../../options/lake-option.js";
-import { progressView } from "../../progress.js";
+import { viewOf } from "../../progress.js";
 import { count, paint, plural, size, table } from "../../text.js";
 
 interface Options {
@@ -33,7 +33,7 @@ Examples:
     .action((source: string, destination: string, options: Options) =>
       cli.action(async () => {
         const [from, to] = [lakeAt(source), lakeAt(destination)];
-        const view = options.json && process.stderr.isTTY ? undefined : progressView("copy");
+        const view = viewOf("copy", options);
         try {
           const reports = await copyLake(from, to, {
             signal: cli.signal,

@@ -14,7 +14,7 @@ import {
   printJson,
 } from "../../options/lake-option.js";
 import { positiveNumber, tablesArgument, tablesNamed } from "../../options/options.js";
-import { progressView } from "../../progress.js";
+import { viewOf } from "../../progress.js";
 import { count, paint, plural, size, table } from "../../text.js";
 
 interface Options extends CommonOptions {
@@ -62,7 +62,7 @@ Examples:
       cli.action(async () => {
         const tables = tablesNamed(names);
         const lake = await openExistingLake(options);
-        const view = options.json && process.stderr.isTTY ? undefined : progressView("optimize");
+        const view = viewOf("optimize", options);
         const { reports, errors } = await optimizeLake(
           lake,
           tables,

@@ -14,7 +14,7 @@ import {
   printJson,
 } from "../../options/lake-option.js";
 import { tablesArgument, tablesNamed } from "../../options/options.js";
-import { progressView } from "../../progress.js";
+import { viewOf } from "../../progress.js";
 import { count, plural, table } from "../../text.js";
 
 interface Options extends CommonOptions {
@@ -53,7 +53,7 @@ Examples:
       cli.action(async () => {
         const tables = tablesNamed(names);
         const lake = await openExistingLake(options);
-        const view = options.json && process.stderr.isTTY ? undefined : progressView("repair");
+        const view = viewOf("repair", options);
         const { reports, errors } = await repairLake(
           lake,
           tables,

@@ -13,7 +13,7 @@ import { jsonOption, lakeOption, openLake, printJson } from "../../options/lake-
 import { usersPipelines } from "../../options/options.js";
 import { openService, type ServiceOptions, serviceOptions, withQuota } from "../../options/service-option.js";
 import { type DemandOptions, demandOf, demandOptions } from "../../options/symbols-option.js";
-import { progressView, showRun } from "../../progress.js";
+import { showRun, viewOf } from "../../progress.js";
 import { runSummary } from "../../reports/report-text.js";
 import { paint } from "../../text.js";
 import { printPlan } from "./plan.js";
@@ -113,7 +113,7 @@ Examples:
         const signal = lost === undefined ? cli.signal : AbortSignal.any([cli.signal, lost]);
         const previous =
           webhook === undefined ? undefined : (await lastRuns(lake, demand)).get(pipeline.name);
-        const view = options.json && process.stderr.isTTY ? undefined : progressView(pipeline.name);
+        const view = viewOf(pipeline.name, options);
         const runOnce = async (): Promise<number> => {
           const onProgress = showRun(view, pipeline.kind === "files" ? "files" : "requests");
           const asked = service && { client: service.client, limits: service.limits };
