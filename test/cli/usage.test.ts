@@ -69,7 +69,7 @@ test.each<[string, string[], RegExp]>([
   ["an unknown command", ["rum"], /unknown command 'rum'[\s\S]*Did you mean run/],
   ["an unknown option", ["status", "--frobnicate"], /unknown option '--frobnicate'/],
   ["import without a table", ["import"], /missing required argument 'table'/],
-  ["import into an unknown table", ["import", "nope", "x.csv"], /Allowed choices are bars_1d/],
+  ["import into an unknown table", ["import", "nope", "x.csv"], /is one of bars_1d/],
   [
     "import of a file of unknown format",
     ["import", "bars_1d", "x.xls"],
@@ -78,7 +78,7 @@ test.each<[string, string[], RegExp]>([
   [
     "import with a bad unit",
     ["import", "bars_1d", "x.csv", "--volume-unit", "kilos"],
-    /Allowed choices are shares, lots/,
+    /is one of shares, lots/,
   ],
   [
     "import with a bad map",
@@ -86,7 +86,7 @@ test.each<[string, string[], RegExp]>([
     /--map open: is not of the form/,
   ],
   ["run of an unknown pipeline", ["run", "nightly"], /pipeline "nightly" is not known[\s\S]*reference/],
-  ["history of an unknown table", ["history", "bars"], /Allowed choices are bars_1d, bars_1m/],
+  ["history of an unknown table", ["history", "bars"], /is one of bars_1d, bars_1m/],
   ["a version of an unknown table", ["sql", "from x", "--version", "x=1"], /Write it like bars_1d=12/],
   ["a version without a number", ["status", "--version", "bars_1d"], /Write it like bars_1d=12/],
   ["a time that is none", ["sql", "from x", "--as-of", "2026-13-01"], /is no time; write it like 2026-11-20/],
@@ -95,7 +95,7 @@ test.each<[string, string[], RegExp]>([
     ["vacuum", "--retention", "soon"],
     /--retention <time>[\s\S]*soon[\s\S]*is no time; write it like 7d or 12h/,
   ],
-  ["vacuum of an unknown table", ["vacuum", "bars"], /Allowed choices are bars_1d/],
+  ["vacuum of an unknown table", ["vacuum", "bars"], /is one of bars_1d/],
   ["run without a service", ["run", "daily"], /no service to ask[\s\S]*BARLAKE_URL/],
   ["run with a share that is none", ["run", "daily", "--share", "1.5"], /must be a number above 0, up to 1/],
   ["run with a quota that is none", ["run", "daily", "--rpm", "0"], /must be a number above 0/],
@@ -129,8 +129,8 @@ test.each<[string, string[], RegExp]>([
   ["Parquet to the terminal", ["sql", "from bars_1d", "--format", "parquet"], /give it a name with -o/],
   ["serve to the world without keys", ["serve", "--host", "0.0.0.0"], /no keys[\s\S]*barlake keys add/],
   ["serve on a bad port", ["serve", "--port", "99999"], /must be 0 to 65535/],
-  ["check of an unknown table", ["check", "nope"], /Allowed choices are bars_1d/],
-  ["optimize of an unknown table", ["optimize", "nope"], /Allowed choices are bars_1d/],
+  ["check of an unknown table", ["check", "nope"], /is one of bars_1d/],
+  ["optimize of an unknown table", ["optimize", "nope"], /is one of bars_1d/],
   ["optimize to files of no size", ["optimize", "--target-mb", "0"], /must be a number above 0/],
   ["sim of a half instrument", ["sim", "--symbols", "1.5"], /must be a whole number/],
 ])("%s: exit code 2, and what to do", async (_, parameters, message) => {
