@@ -6,7 +6,10 @@ const ROOT = new URL("../../", import.meta.url);
 const PAGES = readdirSync(new URL("docs", ROOT)).filter((name) => name.endsWith(".md"));
 const NOTES = readdirSync(new URL("bench/notes", ROOT));
 const TEXTS = [
-  ...["README.md", "README.zh.md", "CONTRIBUTING.md", "CHANGELOG.md"],
+  "README.md",
+  "README.zh.md",
+  "CONTRIBUTING.md",
+  "CHANGELOG.md",
   ...PAGES.map((name) => `docs/${name}`),
   ...NOTES.map((name) => `bench/notes/${name}`),
 ];
