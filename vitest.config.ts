@@ -61,6 +61,7 @@ const MAY_BE_SLOW: Readonly<Record<string, string>> = {
   "test/sql/agreement.test.ts": "11 times the bars of service, view and dataset",
   "test/interop/datasets/dataset-qlib.long.test.ts": "a library of Python that is slow to load",
   "test/docs/backtests.long.test.ts": "libraries of Python that are slow to load",
+  "test/docs/commands.long.test.ts": "some 90 commands of the pages, each a process, after the whole demo",
   "test/interop/datasets/dataset-zipline.long.test.ts": "a library of Python that is slow to load",
   "test/cli/commands/pipelines/schedule.test.ts": "schedules run by the machine's clock, each in a process",
   "test/cli/completion/shells.long.test.ts":
