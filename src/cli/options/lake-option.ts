@@ -61,8 +61,10 @@ export function printJson(value: unknown): void {
   );
 }
 
+/** The lake that the demo makes for those who begin; its other lake is the market that it serves. */
+const DEMO_LAKE = join("data", "demo", "lake");
 /** Most lakes that a hint names. */
-const MOST_NAMED = 3;
+const MOST_NAMED = 10;
 /** Depth below the working directory to which lakes are searched for: `data/demo/lake` is at 3. */
 const DEPTH = 3;
 /** Folders that are opened at most, so that the hint comes at once also in a large directory. */
@@ -93,7 +95,8 @@ async function reasonOf({ location, storage }: Lake, given: string): Promise<str
 }
 
 async function hintOf(): Promise<string> {
-  const found = await lakesBelow(".");
+  // The demo's own lake is the one that its pages and commands name.
+  const found = (await lakesBelow(".")).sort((a, b) => Number(b === DEMO_LAKE) - Number(a === DEMO_LAKE));
   const others = found.length === 0 ? "" : `lakes here: ${found.map((one) => `--lake ${one}`).join(", ")}; `;
   return `${others}a new one begins with barlake demo, barlake import, or barlake run reference`;
 }

@@ -127,7 +127,11 @@ Examples:
             if (options.json) printJson(settled.report);
             else process.stdout.write(`${runSummary(settled.report, options.lake)}\n`);
           }
-          const fault = await announce(webhook, pipeline, settled.outcome, previous?.status, cli.signal);
+          // A mistake in the command is for who typed it, and no news for the team.
+          const isTyped = settled.kind === "threw" && settled.error instanceof UsageError;
+          const fault = isTyped
+            ? undefined
+            : await announce(webhook, pipeline, settled.outcome, previous?.status, cli.signal);
           if (fault !== undefined)
             process.stderr.write(`${paint("yellow", "the webhook was not notified:")} ${fault}\n`);
           if (settled.kind === "threw") throw settled.error;

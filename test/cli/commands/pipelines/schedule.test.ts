@@ -304,6 +304,16 @@ once("run notifies the webhook too; a failed notification does not change the ru
   expect(hook.bodies().at(-1)).toMatchObject({ status: "complete", recovered: true });
   await run(hook.url);
   expect(hook.bodies()).toHaveLength(2);
+  // A mistake in the command is no news for the team.
+  const typed = ["run", "./mine.mjs", "--symbols", "600000"];
+  expect(await runCli(typed, { cwd: place, env: { ...env, BARLAKE_WEBHOOK: hook.url } })).toMatchObject({
+    code: 2,
+  });
+  await runCli(["run", "./mine.mjs", "--from", "2024-01-09", "--to", "2024-01-01"], {
+    cwd: place,
+    env: { ...env, BARLAKE_WEBHOOK: hook.url },
+  });
+  expect(hook.bodies()).toHaveLength(2);
 });
 
 test.skipIf(SWEEP === "few")(
