@@ -10,6 +10,7 @@ const FLAGS: Readonly<Record<string, string>> = {
   'existing: "append"': "--append",
   'existing: "replace"': "--replace",
   "roundVolumes: true": "--round-volumes",
+  "announceLagDays: 60": "--announce-lag 60d",
 };
 
 /** Options of the library that errors name, and that a command has as the flag of the same name. */

@@ -214,6 +214,15 @@ export async function importStatements(work: ImportWork, table: TableSchema): Pr
       await staged.fill(`SELECT symbol, period_end, announce_date, ${names.map((name) => `${ident(name)}, `).join("")}f.path AS source,
           f.first_line + j.file_row AS line, j."row" AS ordinal
         FROM ${judged.name} j JOIN ${files.name} f ON f.file = j.file WHERE verdict IS NULL`);
+      const unannounced = await session.json<{ place: number; rows: bigint }>(
+        `SELECT file AS place, count(*) AS rows FROM ${judged.name} WHERE verdict IS NULL AND announce_date IS NULL GROUP BY file`,
+      );
+      for (const { place, rows: count } of unannounced) {
+        const verdict = verdicts.get(Number(place));
+        if (verdict === undefined || verdict.refusal !== undefined) continue;
+        const remark = `${count} ${count === 1n ? "statement has" : "statements have"} no announcement date, so that nothing before this import knows of them: \`announceLagDays: 60\` counts them as known 60 days after their period, \`map: { announce_date: "COLUMN" }\` names a column`;
+        verdicts.set(Number(place), { ...verdict, remarks: [...verdict.remarks, remark] });
+      }
       return verdicts;
     },
     preview: (place, limit) =>
