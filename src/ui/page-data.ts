@@ -18,7 +18,7 @@ export type ResultReport =
 export interface RowsReport {
   /** Offset of the first row. */
   readonly from: number;
-  /** Number of rows of the whole result. */
+  /** Number of rows of the whole result, or of those that contain the text that was sought. */
   readonly rows: number;
   readonly columns: readonly (readonly (string | null)[])[];
 }

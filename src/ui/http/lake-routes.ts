@@ -115,7 +115,12 @@ export function addResultRoutes(app: FastifyInstance, { results }: WorkspacePart
   app.get("/api/result", async (request, reply) => {
     const query = queryOf(request);
     const [from, count] = ["from", "count"].map((name) => wholeIn(query, name)) as [number, number];
-    const rows = await results.rowsOf(required(query, "id"), from, count);
+    const choice = {
+      column: query.has("column") ? wholeIn(query, "column") : undefined,
+      isDescending: query.has("descending"),
+      contains: query.get("contains") || undefined,
+    };
+    const rows = await results.rowsOf(required(query, "id"), from, count, choice);
     if (rows === undefined) return reply.code(410).send(GONE);
     return reply.type("application/json; charset=utf-8").send(rows);
   });

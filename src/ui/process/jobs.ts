@@ -125,13 +125,22 @@ export interface PlanJob {
 }
 
 /** Reads rows of a stored result; the only piece is the JSON of a `RowsReport`. */
-export interface RowsJob {
+export interface RowsJob extends RowsChoice {
   readonly kind: "rows";
   readonly id: string;
   /** Number of rows of the whole result. */
   readonly rows: number;
   readonly from: number;
   readonly count: number;
+}
+
+/** Which rows of a result a page shows, and in which order. */
+export interface RowsChoice {
+  /** Index of the column by which they are ordered, nulls last; undefined: as the statement gave them. */
+  readonly column?: number | undefined;
+  readonly isDescending?: boolean | undefined;
+  /** A text that one of their values contains, as a CSV file has it, in any case; undefined: all rows. */
+  readonly contains?: string | undefined;
 }
 
 /** Writes a stored result into a file. */

@@ -2,9 +2,9 @@ import { randomUUID } from "node:crypto";
 import { rmSync, statSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { QueryError } from "../../core/errors.js";
+import { QueryError, UsageError } from "../../core/errors.js";
 import type { QueryEngine } from "../../db/query-engine.js";
-import { literal } from "../../db/quote.js";
+import { ident, literal } from "../../db/quote.js";
 import { COPY_OPTIONS, makeEmptyDatabase } from "../../db/result/read-result.js";
 import { Session } from "../../db/session/session.js";
 import { formatValues } from "../../notebook/page/format-values.js";
@@ -144,11 +144,10 @@ export class ResultReader {
   }
 
   /** Rows of a result as the JSON of a {@link RowsReport}. @throws {QueryError} where they are too large for a page. */
-  rows({ id, rows, from, count }: RowsJob): Promise<string> {
-    return this.#attached(id, async (session) => {
-      const [first, end] = [from, from + count].map((row) => literal(String(row)));
-      const range = `rowid >= ${first}::BIGINT AND rowid < ${end}::BIGINT`;
-      const sql = `SELECT * FROM ${TABLE} WHERE ${range} ORDER BY rowid`;
+  rows(job: RowsJob): Promise<string> {
+    return this.#attached(job.id, async (session) => {
+      const { from, count } = job;
+      const { sql, rows } = await rowsSql(session, job);
       const { columns } = await session.result(sql, new Map(), count);
       const report: RowsReport = { from, rows, columns: columns.map((column) => formatValues(column)) };
       const text = JSON.stringify(report);
@@ -182,6 +181,31 @@ export class ResultReader {
       await session.run(`DETACH ${READ}`);
     }
   }
+}
+
+/** The statement of the requested rows, and the number of all rows that fit. @throws {UsageError} for no column */
+async function rowsSql(
+  session: Session,
+  { rows, from, count, column, isDescending = false, contains }: RowsJob,
+): Promise<{ readonly sql: string; readonly rows: number }> {
+  const [first, end] = [from, from + count].map((row) => `${literal(String(row))}::BIGINT`);
+  if (column === undefined && contains === undefined)
+    return { sql: `SELECT * FROM ${TABLE} WHERE rowid >= ${first} AND rowid < ${end} ORDER BY rowid`, rows };
+  const columns = await session.json<{ name: string }>(
+    `SELECT column_name AS name FROM duckdb_columns() WHERE database_name = ${literal(READ)} ORDER BY column_index`,
+  );
+  const names = columns.map(({ name }) => ident(name));
+  const ordered = column === undefined ? [] : [names[column]];
+  if (ordered.includes(undefined)) throw new UsageError(`the result has no column ${column}`);
+  const sought = contains === undefined ? "" : literal(contains);
+  const fits = names.map((name) => `contains(lower(${name}::VARCHAR), lower(${sought}))`).join(" OR ");
+  const where = contains === undefined ? "" : ` WHERE ${fits}`;
+  const order = [...ordered.map((name) => `${name} ${isDescending ? "DESC" : "ASC"} NULLS LAST`), "rowid"];
+  const [{ n } = { n: rows }] = await session.json<{ n: number }>(
+    `SELECT count(*)::INTEGER AS n FROM ${TABLE}${where}`,
+  );
+  const range = `LIMIT ${literal(String(count))}::BIGINT OFFSET ${first}`;
+  return { sql: `SELECT * FROM ${TABLE}${where} ORDER BY ${order.join(", ")} ${range}`, rows: n };
 }
 
 async function arrowOf(session: Session): Promise<AsyncGenerator<Uint8Array>> {

@@ -3,7 +3,7 @@ import { renameSync } from "node:fs";
 import { type FileHandle, open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
-import type { ExportFormat, StoredResult } from "../process/jobs.js";
+import type { ExportFormat, RowsChoice, StoredResult } from "../process/jobs.js";
 import { MOST_FOREIGN, type QueryProcesses } from "../process/query-processes.js";
 import { resultFile } from "./result-files.js";
 
@@ -73,11 +73,16 @@ export class StoredResults {
     }
   }
 
-  /** Rows of a result, from an offset, as the JSON of a `RowsReport`; undefined where the result was deleted. */
-  async rowsOf(id: string, from: number, count: number): Promise<string | undefined> {
+  /** Rows of a result that fit a choice, from an offset, as the JSON of a `RowsReport`; undefined where the result was deleted. */
+  async rowsOf(
+    id: string,
+    from: number,
+    count: number,
+    choice: RowsChoice = {},
+  ): Promise<string | undefined> {
     const { rows } = this.#results.get(id) ?? {};
     if (rows === undefined) return undefined;
-    const job = { kind: "rows", id, rows, from, count: Math.min(count, MOST_ROWS) } as const;
+    const job = { ...choice, kind: "rows", id, rows, from, count: Math.min(count, MOST_ROWS) } as const;
     // The rows come soon, also where the page no longer needs them.
     const { signal } = new AbortController();
     let text: string | undefined;

@@ -37,8 +37,13 @@ async function stored(statements: readonly string[], mostBytes?: number) {
     await engine.result(sql, new Map(), 3);
     all.push(...files.take());
   }
-  const rowsOf = async (id: string | null | undefined, from: number, count: number) => {
-    const text = await results.rowsOf(id ?? "", from, count);
+  const rowsOf = async (
+    id: string | null | undefined,
+    from: number,
+    count: number,
+    choice?: Parameters<StoredResults["rowsOf"]>[3],
+  ) => {
+    const text = await results.rowsOf(id ?? "", from, count, choice);
     return text === undefined ? undefined : (JSON.parse(text) as RowsReport);
   };
   return { results, session, all, rowsOf };
@@ -53,6 +58,30 @@ async function bytesOf(content: AsyncIterable<Uint8Array> | undefined): Promise<
   for await (const piece of content ?? []) pieces.push(piece);
   return Buffer.concat(pieces);
 }
+
+test("all rows are ordered by a column, and filtered by a text of any value", async () => {
+  const { all, rowsOf } = await stored([SQL]);
+  const [{ id } = { id: "" }] = all;
+  const first = async (choice: Parameters<typeof rowsOf>[3], from = 0): Promise<unknown> => {
+    const { rows, columns } = (await rowsOf(id, from, 2, choice)) ?? { rows: 0, columns: [] };
+    return [rows, columns[0], columns[4]];
+  };
+  expect(await first({ column: 0, isDescending: true })).toEqual([
+    300_000,
+    ["299,999", "299,998"],
+    [null, "299,998"],
+  ]);
+  // Nulls are last in both directions; rows with the same value remain in their order.
+  expect(await first({ column: 4 }, 149_999)).toEqual([300_000, ["299,998", "1"], ["299,998", null]]);
+  expect(await first({ column: 4, isDescending: true })).toEqual([
+    300_000,
+    ["299,998", "299,996"],
+    ["299,998", "299,996"],
+  ]);
+  expect(await first({ contains: "ROW 29999" })).toEqual([11, ["29,999", "299,990"], [null, "299,990"]]);
+  expect(await first({ contains: "'; DROP TABLE" })).toEqual([0, [], []]);
+  await expect(rowsOf(id, 0, 1, { column: 6 })).rejects.toThrow("no column 6");
+});
 
 test("rows of several groups are stored, and come in windows from any offset", async () => {
   const { all, rowsOf } = await stored([SQL]);

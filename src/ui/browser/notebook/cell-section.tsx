@@ -43,7 +43,9 @@ function CellEditor({
         runAndNext: () => now.current.links.runAndNext(),
       });
       editor.current.setFaults(now.current.faults);
-      if (isFocused) editor.current.focus();
+      if (!isFocused) return;
+      editor.current.focus();
+      parent.scrollIntoView({ block: "nearest" });
     };
     void open();
     return () => {
@@ -57,7 +59,7 @@ function CellEditor({
 }
 
 /** A cell in the same form as in the exported page, with the same text and drawing. */
-function CellPart({ cell }: { readonly cell: CellLine }) {
+export function CellPart({ cell }: { readonly cell: CellLine }) {
   const element = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
     const { current } = element;

@@ -23,8 +23,10 @@ import {
   withRestored,
 } from "./notebook-document.js";
 import { notebookText } from "./notebook-texts.js";
+import { saveBlob } from "./result-controls.js";
 import { SaveSigns } from "./save-signs.js";
 import { draftKey, type FileContent, readDraft, type SaveState, useDraft, useSaving } from "./saving.js";
+import { SchemaBrowser } from "./schema-browser.js";
 import { type UsedRun, useRun } from "./use-run.js";
 
 /** Makes the page of a notebook, with the parameters in the address. */
@@ -55,11 +57,7 @@ function usePage(
 /** Requests the page of a notebook, for which the notebook runs, and downloads it as a file. @throws {Fault} */
 async function savePage(address: string, run: RunRequest): Promise<void> {
   const response = await send("POST", address, { name: run.name, text: run.text });
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(await response.blob());
-  link.download = `${run.name}.html`;
-  link.click();
-  URL.revokeObjectURL(link.href);
+  saveBlob(await response.blob(), `${run.name}.html`);
 }
 
 /** The parameters of a notebook as controls. A new value changes the address, and the notebook runs again. */
@@ -225,7 +223,7 @@ function Elapsed({ since }: { readonly since: number }) {
     const timer = setInterval(() => setNow(performance.now()), 500);
     return () => clearInterval(timer);
   }, [since]);
-  return <span aria-hidden="true"> {Math.max(0, Math.floor((now - since) / 1000))} s</span>;
+  return <span aria-hidden="true"> · {Math.max(0, Math.floor((now - since) / 1000))} s</span>;
 }
 
 /** A notebook that can be read, run, edited and saved. */
@@ -269,10 +267,11 @@ export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
     if (!isOpen) edit(documentOf(textOf(newest.current), newest.current));
   };
   const run = (id: number): void => runs.start(newest.current, new Set([id]));
-  const add = (after: number | undefined): void => {
+  const add = (after: number | undefined, sql = ""): number => {
     const { document: next, id } = withNewCell(newest.current, after);
-    edit(next);
+    edit(sql === "" ? next : withEdited(next, id, `-- %%\n${sql}`));
     toggle(id, true);
+    return id;
   };
   const runAndNext = (id: number): void => {
     run(id);
@@ -341,6 +340,7 @@ export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
           </button>
         </p>
       )}
+      <SchemaBrowser load={catalog} query={(sql) => run(add(newest.current.cells.at(-1)?.id, sql))} />
       <div class={runs.isWaiting && runs.run === undefined ? "cells stale" : "cells"}>
         {document_.cells.map((cell, at) => (
           <CellSection

@@ -41,11 +41,13 @@ const VIEW_HEIGHT = 420;
  * Makes a table scroll over all rows of its result, of which only the visible ones are fetched and drawn.
  * @param box the table of the first rows, which defines the columns, their widths and the height of a row.
  */
-function virtualTable(box: HTMLElement, { id, rows }: StoredReport): () => void {
+function virtualTable(box: HTMLElement, { id, rows: all }: StoredReport): VirtualTable | undefined {
   const table = box.querySelector("table");
   const body = table?.tBodies[0];
   const [first] = body?.rows ?? [];
-  if (table == null || body === undefined || first === undefined) return () => {};
+  if (table == null || body === undefined || first === undefined) return undefined;
+  let rows = all;
+  let choice: RowsChoice = {};
   const row = first.getBoundingClientRect().height || 28;
   const classes = [...first.cells].map((cell) => (cell.classList.contains("n") ? "n" : ""));
   fixWidths(table);
@@ -54,7 +56,6 @@ function virtualTable(box: HTMLElement, { id, rows }: StoredReport): () => void 
   const asked = new Set<number>();
   box.classList.add("virtual");
   box.style.height = `${Math.min(VIEW_HEIGHT, rows * row + 60)}px`;
-  table.setAttribute("aria-rowcount", String(rows + 1));
   const edge = (): HTMLTableCellElement => {
     const cell = document.createElement("td");
     cell.colSpan = classes.length;
@@ -65,6 +66,7 @@ function virtualTable(box: HTMLElement, { id, rows }: StoredReport): () => void 
 
   const draw = (): void => {
     const shown = visibleRows(box.scrollTop, box.clientHeight, row, rows);
+    table.setAttribute("aria-rowcount", String(rows + 1));
     above.style.height = `${shown.above}px`;
     below.style.height = `${Math.max(0, shown.height - shown.above - shown.count * row)}px`;
     const drawn = Array.from({ length: shown.count }, (_, n) => rowAt(shown.first + n));
@@ -89,10 +91,13 @@ function virtualTable(box: HTMLElement, { id, rows }: StoredReport): () => void 
   const fetchWindow = async (start: number): Promise<void> => {
     if (asked.has(start)) return;
     asked.add(start);
+    const chosen = choice;
     try {
-      const address = apiAddress("result", { id, from: String(start), count: String(WINDOW_ROWS) });
-      const { columns } = await askJson<RowsReport>(address, end.signal);
-      windows.set(start, columns);
+      const range = { id, from: String(start), count: String(WINDOW_ROWS) };
+      const report = await askJson<RowsReport>(apiAddress("result", { ...range, ...chosen }), end.signal);
+      if (chosen !== choice) return;
+      rows = report.rows;
+      windows.set(start, report.columns);
       for (const old of [...windows.keys()].slice(0, -MOST_WINDOWS)) forget(old);
       draw();
     } catch (error) {
@@ -110,11 +115,152 @@ function virtualTable(box: HTMLElement, { id, rows }: StoredReport): () => void 
   };
   box.addEventListener("scroll", scroll, { passive: true });
   draw();
-  return () => {
-    end.abort();
-    cancelAnimationFrame(frame);
-    box.removeEventListener("scroll", scroll);
+  return {
+    choose: async (next) => {
+      choice = next;
+      windows.clear();
+      asked.clear();
+      box.scrollTop = 0;
+      await fetchWindow(0);
+      return rows;
+    },
+    end: () => {
+      end.abort();
+      cancelAnimationFrame(frame);
+      box.removeEventListener("scroll", scroll);
+    },
   };
+}
+
+/** Which rows of a result are requested, and in which order, as parts of the address. */
+interface RowsChoice {
+  /** Index of the column by which they are ordered. */
+  readonly column?: string;
+  readonly descending?: string;
+  readonly contains?: string;
+}
+
+interface VirtualTable {
+  /** Shows other rows, or in another order. @returns the number of rows */
+  readonly choose: (choice: RowsChoice) => Promise<number>;
+  readonly end: () => void;
+}
+
+/**
+ * Orders and filters the whole stored result of a table, not its shown rows alone. The heads of its columns become buttons:
+ * up, down, and as the statement gave them.
+ */
+class ChosenRows {
+  readonly #box: HTMLElement;
+  readonly #result: StoredReport;
+  readonly #onRows: (rows: number) => void;
+  #table: VirtualTable | undefined;
+  #choice: RowsChoice = {};
+
+  constructor(box: HTMLElement, result: StoredReport, onRows: (rows: number) => void) {
+    this.#box = box;
+    this.#result = result;
+    this.#onRows = onRows;
+    const heads = [...(box.querySelector("thead")?.rows[0]?.cells ?? [])];
+    const shown = box.querySelectorAll("tbody tr").length;
+    for (const [at, head] of heads.entries()) this.#addButton(head, at, heads);
+    if (result.rows > shown) this.#table = virtualTable(box, result);
+  }
+
+  #addButton(head: HTMLElement, at: number, heads: readonly HTMLElement[]): void {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "sort";
+    button.title = notebookText("sort");
+    button.replaceChildren(...head.childNodes);
+    head.replaceChildren(button);
+    button.addEventListener("click", () => {
+      const { column, descending, ...others } = this.#choice;
+      const isSame = column === String(at);
+      const isThird = isSame && descending !== undefined;
+      const order = isThird ? {} : { column: String(at), ...(isSame ? { descending: "1" } : {}) };
+      for (const other of heads) other.removeAttribute("aria-sort");
+      if (!isThird) head.setAttribute("aria-sort", isSame ? "descending" : "ascending");
+      this.#choose({ ...others, ...order });
+    });
+  }
+
+  contain(text: string): void {
+    const { contains: _, ...others } = this.#choice;
+    this.#choose(text === "" ? others : { ...others, contains: text });
+  }
+
+  #choose(choice: RowsChoice): void {
+    this.#choice = choice;
+    this.#table ??= virtualTable(this.#box, this.#result);
+    void this.#show(choice);
+  }
+
+  async #show(choice: RowsChoice): Promise<void> {
+    const rows = await this.#table?.choose(choice);
+    if (rows !== undefined && this.#choice === choice) this.#onRows(rows);
+  }
+
+  end(): void {
+    this.#table?.end();
+  }
+}
+
+/**
+ * The picture of a drawn chart as a file, with the colours of the page: SVG, or PNG of candles, which are drawn on layers of
+ * canvases of one place. Undefined where nothing is drawn yet.
+ */
+async function pictureOf(
+  figure: HTMLElement,
+): Promise<{ readonly blob: Blob; readonly name: string } | undefined> {
+  const { backgroundColor: paper, color, fontFamily } = getComputedStyle(document.body);
+  const drawn = [...figure.querySelectorAll("svg")].filter((svg) => svg.querySelector("svg, g") !== null);
+  const size = (svg: SVGElement): number => svg.clientWidth * svg.clientHeight;
+  const largest = drawn.sort((a, b) => size(b) - size(a))[0];
+  const canvases = [...figure.querySelectorAll("canvas")];
+  if (canvases.length === 0 && largest !== undefined) {
+    const copy = largest.cloneNode(true) as SVGElement;
+    const parts = [...largest.querySelectorAll("*")];
+    for (const [at, part] of [...copy.querySelectorAll("*")].entries())
+      for (const name of ["fill", "stroke"] as const)
+        if (part.getAttribute(name)?.startsWith("var(") === true)
+          part.setAttribute(name, getComputedStyle(parts[at] as Element)[name]);
+    copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+    copy.setAttribute("style", `background:${paper};color:${color};font-family:${fontFamily}`);
+    const text = new XMLSerializer().serializeToString(copy);
+    return { blob: new Blob([text], { type: "image/svg+xml" }), name: "chart.svg" };
+  }
+  const place = figure.getBoundingClientRect();
+  const scale = devicePixelRatio;
+  const whole = document.createElement("canvas");
+  whole.width = Math.ceil(place.width * scale);
+  whole.height = Math.ceil(place.height * scale);
+  const pen = whole.getContext("2d");
+  if (pen === null || canvases.length === 0) return undefined;
+  pen.fillStyle = paper;
+  pen.fillRect(0, 0, whole.width, whole.height);
+  for (const canvas of canvases) {
+    const { left, top, width, height } = canvas.getBoundingClientRect();
+    if (canvas.width === 0 || canvas.height === 0) continue;
+    pen.drawImage(
+      canvas,
+      (left - place.left) * scale,
+      (top - place.top) * scale,
+      width * scale,
+      height * scale,
+    );
+  }
+  const blob = await new Promise<Blob | null>((resolve) => whole.toBlob(resolve, "image/png"));
+  return blob === null ? undefined : { blob, name: "chart.png" };
+}
+
+/** Downloads a content as a file. */
+export function saveBlob(blob: Blob, name: string): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
 }
 
 /** Fixes the widths of the columns, which would otherwise change with the drawn rows. */
@@ -161,17 +307,23 @@ export function resultControls(
   // The last result has no table if it is drawn as a chart or as figures. A result without rows has none either.
   const isLastDrawn = section.querySelector(":scope > .chart, :scope > .figures") !== null;
   const isPaired = results.length === tables.length + (isLastDrawn ? 1 : 0);
-  const ends = (isPaired ? tables : []).map((table, at) => {
+  let number: HTMLElement | undefined;
+  const say = (rows: number): void => {
+    if (number !== undefined)
+      number.textContent = `${count(rows)} ${notebookText(rows === 1 ? "row" : "rows")}`;
+  };
+  const chosen = (isPaired ? tables : []).flatMap((table, at) => {
     const result = results[at] as ResultReport;
-    const shown = table.querySelectorAll("tbody tr").length;
-    return result.id !== null && result.rows > shown ? virtualTable(table, result) : () => {};
+    const onRows = at === results.length - 1 ? say : () => {};
+    return result.id === null ? [] : [new ChosenRows(table, result, onRows)];
   });
   const links = document.createElement("p");
   links.className = "exports";
   for (const result of results.slice(-1)) {
     const { id, rows } = result;
-    const number = links.appendChild(document.createElement("span"));
-    number.textContent = `${count(rows)} ${notebookText(rows === 1 ? "row" : "rows")}`;
+    number = links.appendChild(document.createElement("span"));
+    number.setAttribute("role", "status");
+    say(rows);
     if (id === null) {
       number.textContent += `: ${notebookText("resultNotStored").replace("{bytes}", bytes(result.mostBytes))}`;
       continue;
@@ -184,8 +336,31 @@ export function resultControls(
       link.setAttribute("aria-label", `${label} ${name}`);
     }
   }
+  const last = isLastDrawn ? undefined : chosen.at(-1);
+  if (last !== undefined && (results.at(-1)?.rows ?? 0) > 1) {
+    const filter = document.createElement("input");
+    filter.type = "search";
+    filter.placeholder = notebookText("filter");
+    filter.setAttribute("aria-label", notebookText("filterHelp"));
+    filter.title = notebookText("filterHelp");
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    filter.addEventListener("input", () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => last.contain(filter.value), 200);
+    });
+    links.append(filter);
+  }
+  const figure = section.querySelector<HTMLElement>("figure[data-chart]");
+  if (figure !== null) {
+    const picture = links.appendChild(document.createElement("button"));
+    picture.type = "button";
+    picture.textContent = notebookText("picture");
+    picture.addEventListener("click", () => {
+      void pictureOf(figure).then((made) => made && saveBlob(made.blob, made.name));
+    });
+  }
   section.append(links);
   return () => {
-    for (const end of ends) end();
+    for (const one of chosen) one.end();
   };
 }

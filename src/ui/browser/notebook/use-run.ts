@@ -10,7 +10,7 @@ import { type NotebookDocument, placeOf, textOf } from "./notebook-document.js";
 import { formerRun, type NotebookRun, noRun, runAfter, runAtEnd } from "./notebook-run.js";
 
 /** Runs the text of a notebook, and reads the output line by line, while the cells finish. @throws {Fault} */
-async function readLines(
+export async function readLines(
   address: string,
   request: RunRequest,
   signal: AbortSignal,
