@@ -54,6 +54,9 @@ const MAY_BE_SLOW: Readonly<Record<string, string>> = {
   "test/lake/known-at.test.ts":
     "every view, macro and endpoint at the dates of nights, against the lake of each",
   "test/sql/look-ahead.test.ts": "every view as of several dates, on lakes cut at each of them",
+  "test/ui/notebook-editor.long.test.ts": "twelve notebooks that are typed into, run and saved in a browser",
+  "test/interop/clients/python-package.long.test.ts":
+    "a package that is installed, its types checked, and its frames compared with the service's",
   "test/interop/clients/schemathesis.long.test.ts": "some 1,000 generated requests",
   "test/mcp/mcp.long.test.ts":
     "some 140 processes of statements, one of which runs into its limit of 30 seconds",

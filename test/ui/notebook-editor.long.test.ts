@@ -161,7 +161,7 @@ describe.skipIf(!hasChromium())("a notebook in the browser", () => {
 
   test("an address without a page, or of no notebook, leads to those that there are", async () => {
     await page.goto(`${visit.workspace.url}/nowhere/else`);
-    await page.waitForSelector("text=no such page: /nowhere/else");
+    await page.waitForSelector("text=The workspace has no page /nowhere/else");
     expect(await page.getByRole("navigation").getByRole("link").count()).toBe(5);
     await page.goto(`${visit.workspace.url}/notebook/nosuch`);
     await page.getByRole("link", { name: "Factor deciles" }).waitFor();
