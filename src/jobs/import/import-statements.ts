@@ -218,10 +218,10 @@ export async function importStatements(work: ImportWork, table: TableSchema): Pr
         `SELECT file AS place, count(*) AS rows FROM ${judged.name} WHERE verdict IS NULL AND announce_date IS NULL GROUP BY file`,
       );
       for (const { place, rows: count } of unannounced) {
-        const verdict = verdicts.get(Number(place));
+        const verdict = verdicts.get(place);
         if (verdict === undefined || verdict.refusal !== undefined) continue;
         const remark = `${count} ${count === 1n ? "statement has" : "statements have"} no announcement date, so that nothing before this import knows of them: \`announceLagDays: 60\` counts them as known 60 days after their period, \`map: { announce_date: "COLUMN" }\` names a column`;
-        verdicts.set(Number(place), { ...verdict, remarks: [...verdict.remarks, remark] });
+        verdicts.set(place, { ...verdict, remarks: [...verdict.remarks, remark] });
       }
       return verdicts;
     },
