@@ -77,14 +77,6 @@ const MAY_BE_SLOW: Readonly<Record<string, string>> = {
 };
 
 process.env.TZ = TZ;
-// A sixth of the processor time of tests is DuckDB's allocations: glibc keeps what it is given back, rather than return it to
-// the system for the next statement to fetch.
-process.env.GLIBC_TUNABLES ??= [
-  "glibc.malloc.mmap_threshold=67108864",
-  "glibc.malloc.trim_threshold=536870912",
-  "glibc.malloc.top_pad=33554432",
-  "glibc.malloc.tcache_count=2000",
-].join(":");
 useMemoryFolder();
 // Tests of segments name their folder: no other test depends on what earlier runs have left on the machine.
 process.env.BARLAKE_SEGMENTS = "off";

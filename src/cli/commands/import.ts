@@ -82,7 +82,6 @@ Examples:
     )
     .action((name: ImportTable, files: string[], options: Options) =>
       cli.action(async () => {
-        const view = viewOf(`import ${name}`, options);
         const {
           dryRun,
           compare,
@@ -99,8 +98,9 @@ Examples:
         };
         const plan = planFile === undefined ? undefined : await loadPlan(planFile, name);
         const reference = openLake(options);
-        const importInto = (lake: Lake): Promise<ImportReport> =>
-          runImport(
+        const importInto = (lake: Lake): Promise<ImportReport> => {
+          const view = viewOf(`import ${name}`, options);
+          return runImport(
             lake,
             name,
             files,
@@ -120,6 +120,7 @@ Examples:
               if (error instanceof UnfinishedImport) show(error.report);
               throw error;
             });
+        };
         if (compare && (await differs(name, reference, importInto, options))) return EXIT.partial;
         await using place = dryRun
           ? await temporaryLake()

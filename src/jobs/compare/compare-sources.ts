@@ -1,3 +1,4 @@
+import { UsageError } from "../../core/errors.js";
 import { ident } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import { BARS_1M } from "../../schema/bars.js";
@@ -9,6 +10,7 @@ import {
   differsSql,
   labelsSql,
   namedSql,
+  PRICES,
   repeatsSql,
 } from "./difference-sql.js";
 import { isBars, type Source, type SourceRows } from "./sources.js";
@@ -69,6 +71,7 @@ export interface CompareOptions {
 
 /** The columns of a source that have a value in some row: what it never says is not compared. */
 async function statedColumns(session: Session, { sql, columns }: SourceRows): Promise<string[]> {
+  if (columns.length === 0) return [];
   const [stated] = await session.json<Record<string, boolean | null>>(
     `SELECT ${columns.map((name) => `bool_or(${ident(name)} IS NOT NULL) AS ${ident(name)}`).join(", ")} FROM (${sql})`,
   );
@@ -80,10 +83,11 @@ const SPANS = { day: "year", minute: "month" } as const;
 const MOST_SYMBOLS = 5;
 
 /**
- * Compares a table of two sources by symbol and time, and names each difference: see {@link namedSql}.
+ * Compares a table of two sources by symbol and time, and names each difference: see {@link namedSql}. `compareLakes` says
+ * whether two lakes have the same content, to the bit, in all tables that a service delivers.
  *
  * @param session one of its own: its temporary tables remain.
- * @returns undefined where one of them lacks the table.
+ * @returns undefined where one of them lacks the table. @throws {UsageError} where they have no column in common.
  */
 export async function compareTable(
   session: Session,
@@ -96,10 +100,17 @@ export async function compareTable(
   if (rowsA === undefined || rowsB === undefined) return undefined;
   const [statedA, statedB] = [await statedColumns(session, rowsA), await statedColumns(session, rowsB)];
   const columns = statedA.filter((name) => statedB.includes(name));
+  if (columns.length === 0)
+    throw new UsageError(
+      `${left.name} and ${right.name} have no column of ${table.name} with numbers in common`,
+      {
+        hint: `the one has ${statedA.join(", ") || "none"}, the other ${statedB.join(", ") || "none"}`,
+      },
+    );
   const notCompared = [...statedA, ...statedB].filter((name) => !columns.includes(name));
   const compared: Compared = {
     columns,
-    isBars: isBars(table),
+    hasPrices: isBars(table) && PRICES.every((name) => columns.includes(name)),
     hasVersions: rowsA.versions !== undefined || rowsB.versions !== undefined,
   };
   const sides = [
@@ -113,7 +124,7 @@ export async function compareTable(
     sides
       .map(
         ([side, sql]) =>
-          `SELECT '${side}' AS side, symbol, min(day) AS first, max(day) AS last, count(*) AS n FROM (${sql}) GROUP BY symbol`,
+          `SELECT '${side}' AS side, symbol, min(day) AS first, max(day) AS last FROM (${sql}) GROUP BY symbol`,
       )
       .join(" UNION ALL "),
   );
@@ -161,7 +172,7 @@ export async function compareTable(
   await temp("labels", labelsSql(compared));
   await temp(
     "repeats",
-    compared.isBars
+    compared.hasPrices
       ? `SELECT symbol, "at", min(side) AS side FROM (${repeatsSql("a", rowsA.sql, columns)} UNION ALL ${repeatsSql("b", sqlB, columns)}) GROUP BY ALL`
       : `SELECT symbol, "at", '' AS side FROM diffs LIMIT 0`,
   );

@@ -18,8 +18,9 @@ export type Difference = (typeof DIFFERENCES)[number];
 const SAME = 1e-6;
 /** Half a cent, to which adjusted prices are rounded. */
 const TICK = 0.0051;
-/** Most days by which labels are apart: a weekend with a holiday. */
+/** Most days by which labels are apart: a weekend with a holiday, and of the ends of periods a quarter. */
 const LABEL_DAYS = 5;
+const PERIOD_DAYS = 100;
 /** Most days between bars of one stretch of an adjustment. */
 const STRETCH_DAYS = 20;
 /** A correction changes prices by at most this share, and volume and amount by the next. */
@@ -32,7 +33,7 @@ const CALENDAR_SYMBOLS = 3;
 /** On a day without a session a source has at most this share of the symbols that it has around the day. */
 const CALENDAR_SHARE = 0.2;
 
-const PRICES = ["open", "high", "low", "close"] as const;
+export const PRICES = ["open", "high", "low", "close"] as const;
 
 const a = (name: string): string => ident(`a_${name}`);
 const b = (name: string): string => ident(`b_${name}`);
@@ -69,8 +70,8 @@ function isCorrected(name: string, share: number): string {
 export interface Compared {
   /** Columns with numbers that both sources have. */
   readonly columns: readonly string[];
-  /** Whether they are bars. */
-  readonly isBars: boolean;
+  /** Whether they are bars, with all four prices: one price alone shows neither an adjustment nor another label. */
+  readonly hasPrices: boolean;
   /** Whether the newest value of a key has versions before it that a source knows. */
   readonly hasVersions: boolean;
 }
@@ -80,25 +81,25 @@ export interface Compared {
  * last), `days` (exchange, day, shared_a, shared_b: number of symbols, of those that both have, within the time in which both do), `labels` (symbol, at,
  * shift_ms), `repeats` (symbol, at, side) and `versions` (symbol, at: one side's values are those of an earlier version of the other).
  *
- * @returns a SELECT of the rows with `kinds`, a list of {@link DIFFERENCES}, `factor` and `shift_ms`.
+ * @returns a SELECT of the rows with `kinds`, a list of {@link DIFFERENCES}, the `power` of ten of a unit, the `ratio` of prices, and `shift_ms`.
  */
-export function namedSql({ columns, isBars, hasVersions }: Compared): string {
-  const isRounded = (name: string): boolean => isBars && (name === "volume" || name === "amount");
+export function namedSql({ columns, hasPrices, hasVersions }: Compared): string {
+  const isRounded = (name: string): boolean => name === "volume" || name === "amount";
   const differs = (name: string): string => differsSql(a(name), b(name));
   const both = "(in_a AND in_b)";
-  const prices = isBars ? PRICES : [];
+  const prices = hasPrices ? PRICES : [];
   const others = columns.filter((name) => !(prices as readonly string[]).includes(name));
   const priced = any(["false", ...prices.map(differs)]);
   const sum = (side: (name: string) => string): string => PRICES.map(side).join(" + ");
-  const ratio = isBars ? `(${sum(b)}) / nullif(${sum(a)}, 0)` : "NULL::DOUBLE";
-  const shift = isBars ? `((${sum(b)}) - (${sum(a)})) / 4` : "NULL::DOUBLE";
-  const least = isBars
+  const ratio = hasPrices ? `(${sum(b)}) / nullif(${sum(a)}, 0)` : "NULL::DOUBLE";
+  const shift = hasPrices ? `((${sum(b)}) - (${sum(a)})) / 4` : "NULL::DOUBLE";
+  const least = hasPrices
     ? `least(${PRICES.flatMap((name) => [`abs(${a(name)})`, `abs(${b(name)})`]).join(", ")})`
     : "NULL";
-  const isScaled = isBars
+  const isScaled = hasPrices
     ? `(${every((name) => `abs(${b(name)} - ratio * ${a(name)}) <= ${2 * TICK} * greatest(1, ratio)`)} AND abs(ratio - 1) * least_price > ${4 * TICK})`
     : "false";
-  const isMoved = isBars
+  const isMoved = hasPrices
     ? `(${every((name) => `abs(${b(name)} - ${a(name)} - moved) <= ${2 * TICK}`)} AND abs(moved) > ${4 * TICK})`
     : "false";
   const near = (name: string, tolerance: string): string =>
@@ -113,7 +114,7 @@ export function namedSql({ columns, isBars, hasVersions }: Compared): string {
   const isSplit = columns.includes("volume")
     ? `coalesce(${a("volume")} > 0 AND abs(${b("volume")} * ratio - ${a("volume")}) <= greatest(1, 0.01 * ${a("volume")}), false)`
     : "false";
-  const priceUnit = isBars
+  const priceUnit = hasPrices
     ? `CASE WHEN ${every((name) => `${unit(name)} = ${unit("close")}`)} AND NOT ${isSplit} THEN ${unit("close")} END`
     : "NULL::INTEGER";
   const otherKind = (name: string): string => {
@@ -157,7 +158,7 @@ export function namedSql({ columns, isBars, hasVersions }: Compared): string {
     kinds AS (
       SELECT *, CASE WHEN shift_ms IS NOT NULL THEN ['label'] WHEN NOT ${both} THEN [${oneSided}]
           WHEN repeated IS NOT NULL THEN ['stale']
-          ELSE list_distinct(list_filter([${[...(isBars ? [priceKind] : []), ...others.map(otherKind)].join(",\n            ")}], lambda x: x IS NOT NULL)) END AS kinds,
+          ELSE list_distinct(list_filter([${[...(hasPrices ? [priceKind] : []), ...others.map(otherKind)].join(",\n            ")}], lambda x: x IS NOT NULL)) END AS kinds,
         coalesce(price_unit, ${others.length > 0 ? others.map((name) => `CASE WHEN ${differs(name)} THEN ${unit(name)} END`).join(", ") : "NULL"}) AS power
       FROM stretches)
     SELECT * FROM kinds`;
@@ -167,18 +168,17 @@ export function namedSql({ columns, isBars, hasVersions }: Compared): string {
  * Rows whose values the other source has under another label: equal numbers of the same symbol at another time. Bars that
  * did not move prove nothing.
  */
-export function labelsSql({ columns, isBars }: Compared): string {
-  const same = isBars ? [...PRICES, ...(columns.includes("volume") ? ["volume"] : [])] : columns;
-  const told = isBars
+export function labelsSql({ columns, hasPrices }: Compared): string {
+  const same = hasPrices ? [...PRICES, ...(columns.includes("volume") ? ["volume"] : [])] : columns;
+  const told = hasPrices
     ? `${a("high")} > ${a("low")}`
     : `list_count([${columns.map((name) => a(name)).join(", ")}]) >= 2`;
-  const days = `${LABEL_DAYS}`;
   const equal = same.map((name) => `l.${a(name)} IS NOT DISTINCT FROM r.${b(name)}`);
   return `WITH pairs AS (
       SELECT l.symbol, l."at" AS a_at, r."at" AS b_at, epoch_ms(r."at"::TIMESTAMP) - epoch_ms(l."at"::TIMESTAMP) AS shift_ms
       FROM (FROM diffs WHERE in_a AND ${told}) AS l JOIN (FROM diffs WHERE in_b) AS r
         ON l.symbol = r.symbol AND ${equal.join(" AND ")}
-      WHERE l."at" <> r."at" AND abs(date_diff('day', l.day, r.day)) <= ${isBars ? days : "100"})
+      WHERE l."at" <> r."at" AND abs(date_diff('day', l.day, r.day)) <= ${hasPrices ? LABEL_DAYS : PERIOD_DAYS})
     SELECT symbol, "at", arg_min(shift_ms, abs(shift_ms)) AS shift_ms
     FROM (SELECT symbol, a_at AS "at", shift_ms FROM pairs UNION ALL SELECT symbol, b_at, shift_ms FROM pairs) GROUP BY ALL`;
 }

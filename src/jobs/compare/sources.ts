@@ -48,11 +48,15 @@ function numbersOf(table: TableSchema, names: readonly string[]): string[] {
   );
 }
 
-/** An amount of 0 means that the source reports none. */
-const valueSql = (name: string): string =>
-  name === "amount"
-    ? `nullif(CAST(amount AS DOUBLE), 0) AS amount`
-    : `CAST(${ident(name)} AS DOUBLE) AS ${ident(name)}`;
+/**
+ * A column as numbers. NaN and infinity are no numbers: DuckDB takes a NaN as equal to itself and above all others, so that it
+ * would be within any distance. An amount of 0 means that the source reports none. @param sql the value, as SQL
+ */
+function valueSql(name: string, sql = ident(name)): string {
+  const double = `CAST(${sql} AS DOUBLE)`;
+  const number = `CASE WHEN isfinite(${double}) THEN ${double} END`;
+  return `${name === "amount" ? `nullif(${number}, 0)` : number} AS ${ident(name)}`;
+}
 
 /** The newest state of a lake. */
 export function lakeSource(lake: Lake): Source {
@@ -66,7 +70,7 @@ export function lakeSource(lake: Lake): Source {
       const columns = doubles.map(({ name }) => name);
       if (isBars(table)) {
         const values = columns.map((name) =>
-          name === "volume" ? `CAST(${sharesSql("volume", "lot")} AS DOUBLE) AS volume` : valueSql(name),
+          valueSql(name, name === "volume" ? sharesSql("volume", "lot") : undefined),
         );
         const at = table === BARS_1D ? "trade_date" : `"timestamp"`;
         return {
@@ -74,17 +78,19 @@ export function lakeSource(lake: Lake): Source {
           columns,
         };
       }
-      const rows = `SELECT symbol, period_end AS "at", period_end AS day, ${columns.map(valueSql).join(", ")} FROM (${relation})`;
+      const rows = `SELECT symbol, period_end AS "at", period_end AS day, ${columns.map((name) => valueSql(name)).join(", ")} FROM (${relation})`;
       const newest = `QUALIFY row_number() OVER (PARTITION BY symbol, period_end ORDER BY first_seen_at DESC, announce_date DESC NULLS LAST) = 1`;
       return { sql: `${rows} ${newest}`, columns, versions: rows };
     },
   };
 }
 
-const READERS: readonly (readonly [ending: RegExp, reader: string])[] = [
-  [/\.parquet$/i, "read_parquet"],
-  [/\.(csv|tsv|txt)(\.gz)?$/i, "read_csv"],
-  [/\.(json|jsonl|ndjson)(\.gz)?$/i, "read_json"],
+/** Dates have the form that exports have: 01-02-2024 has two readings, and stays text. */
+const DATES = ", dateformat = '%Y-%m-%d'";
+const READERS: readonly (readonly [ending: RegExp, reader: string, options: string])[] = [
+  [/\.parquet$/i, "read_parquet", ""],
+  [/\.(csv|tsv|txt)(\.gz)?$/i, "read_csv", DATES],
+  [/\.(json|jsonl|ndjson)(\.gz)?$/i, "read_json", DATES],
 ];
 
 export const isFile = (path: string): boolean => READERS.some(([ending]) => ending.test(path));
@@ -97,8 +103,8 @@ export function fileSource(path: string, map: Readonly<Record<string, string>> =
   return {
     name: path,
     async rows(session, table) {
-      const reader = READERS.find(([ending]) => ending.test(path))?.[1] as string;
-      const relation = `${reader}(${literal(path)})`;
+      const [, reader, options] = READERS.find(([ending]) => ending.test(path)) as (typeof READERS)[number];
+      const relation = `${reader}(${literal(path)}${options})`;
       const found = await session.json<{ column_name: string; column_type: string }>(
         `DESCRIBE FROM ${relation}`,
       );
@@ -127,16 +133,39 @@ export function fileSource(path: string, map: Readonly<Record<string, string>> =
       const lot = typeOf("lot")?.[0];
       const values = columns.map((name) => {
         const [column] = need(name);
-        const value = `CAST(${column} AS DOUBLE)${name === "volume" && lot !== undefined ? ` * ${lot}` : ""}`;
-        return `${name === "amount" ? `nullif(${value}, 0)` : value} AS ${ident(name)}`;
+        return valueSql(name, name === "volume" && lot !== undefined ? `${column} * ${lot}` : column);
       });
       const day = table === BARS_1M ? tradeDateSql(`"at"`, regionSql("symbol")) : `"at"`;
-      return {
-        sql: `SELECT *, ${day} AS day FROM (SELECT CAST(${symbol} AS VARCHAR) AS symbol, ${at} AS "at", ${values.join(", ")} FROM ${relation})`,
-        columns,
-      };
+      const sql = `SELECT *, ${day} AS day FROM (SELECT CAST(${symbol} AS VARCHAR) AS symbol, ${at} AS "at", ${values.join(", ")} FROM ${relation})`;
+      await expectKeys(session, sql, path);
+      return { sql, columns };
     },
   };
+}
+
+/**
+ * A row without a key meets none, and one of two rows with a key would hide the other.
+ *
+ * @throws {UsageError} that names the first such row.
+ */
+async function expectKeys(session: Session, sql: string, path: string): Promise<void> {
+  const [bare] = await session.json<{ row: string; rows: bigint }>(
+    `SELECT any_value(concat_ws(' ', symbol, "at")) AS row, count(*) AS rows FROM (${sql}) WHERE symbol IS NULL OR day IS NULL`,
+  );
+  if (bare !== undefined && bare.rows > 0n)
+    throw new UsageError(
+      `${path}: ${bare.rows} rows have no symbol with a known exchange, or no time: ${bare.row}`,
+      {
+        hint: "symbols look like 600519.SH, 00700.HK, AAPL.US",
+      },
+    );
+  const [twice] = await session.json<{ symbol: string; at: string }>(
+    `SELECT symbol, "at"::VARCHAR AS "at" FROM (${sql}) GROUP BY ALL HAVING count(*) > 1 ORDER BY ALL LIMIT 1`,
+  );
+  if (twice !== undefined)
+    throw new UsageError(`${path}: has more than one row of ${twice.symbol} at ${twice.at}`, {
+      hint: "import it into a lake of its own, where the later row wins, and compare the lakes",
+    });
 }
 
 type Column = readonly [name: string, type: string];
@@ -149,13 +178,18 @@ function atOf(
   symbol: string,
   path: string,
 ): string {
-  if (!isBars(table)) return `CAST(${need("period_end")[0]} AS DATE)`;
-  const day = typeOf("trade_date");
-  if (table === BARS_1D && day !== undefined) return `CAST(${day[0]} AS DATE)`;
+  const day = isBars(table) ? typeOf("trade_date") : need("period_end");
+  if (table !== BARS_1M && day !== undefined) {
+    const [name, type] = day;
+    if (type === "DATE" || type === "VARCHAR" || /^TIMESTAMP(_\w+)?$/.test(type))
+      return `TRY_CAST(${name} AS DATE)`;
+    throw new UsageError(`${path}: its ${name} is ${type}: a date was expected`, {
+      hint: `write dates like 2024-01-31, or import it into a lake of its own: barlake import ${table.name} ${path} --lake other`,
+    });
+  }
   const [at, type] = need(
-    table === BARS_1D && typeOf("timestamp") === undefined ? "trade_date" : "timestamp",
+    typeOf("timestamp") === undefined && table === BARS_1D ? "trade_date" : "timestamp",
   );
-  if (type === "DATE") return at;
   if (type !== "TIMESTAMP WITH TIME ZONE")
     throw new UsageError(`${path}: its ${at} is ${type}: a time without a zone has more than one reading`, {
       hint: `import it, where --zone decides, into a lake of its own: barlake import ${table.name} ${path} --lake other`,

@@ -51,8 +51,12 @@ const QUERY = z.object({
 type Answer = (view: LakeView, query: z.output<typeof QUERY>, adjustment: Adjustment) => Promise<unknown>;
 
 const config: Answer = async (view) => {
-  const { exchanges, instruments } = await view.reference();
-  const types = [...new Set(Array.from(instruments.values(), ({ type }) => type))].sort();
+  const { instruments } = await view.reference();
+  const scope = await view.scope();
+  const permitted = [...instruments.values()].filter(({ symbol }) => scope.hasSymbol(symbol));
+  const [exchanges, types] = (["exchange", "type"] as const).map((name) =>
+    [...new Set(permitted.map((one) => one[name]))].sort(),
+  ) as [string[], string[]];
   return {
     supported_resolutions: [...RESOLUTIONS.keys()],
     supports_group_request: false,
@@ -60,7 +64,7 @@ const config: Answer = async (view) => {
     supports_marks: true,
     supports_timescale_marks: false,
     supports_time: true,
-    exchanges: ["", ...exchanges.keys()].map((value) => ({ value, name: value || "All", desc: value })),
+    exchanges: ["", ...exchanges].map((value) => ({ value, name: value || "All", desc: value })),
     symbols_types: ["", ...types].map((value) => ({ value, name: value || "All" })),
   };
 };

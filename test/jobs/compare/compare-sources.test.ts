@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
@@ -229,4 +229,49 @@ test("a file without a column that is needed, or with times without a zone, is r
     `COPY (SELECT '600000.SH' AS symbol, TIMESTAMP '2024-01-02 09:31:00' AS "timestamp", 1.0 AS close) TO '${path}'`,
   );
   await expect(fileSource(path).rows(session, BARS_1M)).rejects.toThrow("more than one reading");
+});
+
+const HEAD = "symbol,trade_date,close";
+
+test.each([
+  [
+    "two rows of one day",
+    [HEAD, "600000.SH,2024-01-02,1", "600000.SH,2024-01-02,2"],
+    "more than one row of 600000.SH at 2024-01-02",
+  ],
+  [
+    "a date with two readings",
+    [HEAD, "600000.SH,01-02-2024,1"],
+    "1 rows have no symbol with a known exchange, or no time",
+  ],
+  ["a row without a symbol", [HEAD, ",2024-01-02,1", "600000.SH,2024-01-02,1"], "1 rows have no symbol"],
+  ["a time with a zone as a date", [HEAD, "600000.SH,2024-01-02T00:00:00+08:00,1"], "a date was expected"],
+])("a file with %s is refused: nothing of it is hidden or guessed", async (_, lines, message) => {
+  const path = join(folder, "rows.csv");
+  writeFileSync(path, lines.join("\n"));
+  await expect(fileSource(path).rows(session, BARS_1D)).rejects.toThrow(message);
+});
+
+test("what is no number differs from one", async () => {
+  const bar = (
+    value: string,
+  ): string => `SELECT '600000.SH' AS symbol, DATE '2024-01-02' AS trade_date, ${value}::DOUBLE AS close
+    UNION ALL SELECT '600000.SH', DATE '2024-01-03', 5`;
+  for (const value of ["'NaN'", "'inf'"]) {
+    const found = await compareFiles(BARS_1D, bar("5"), bar(value));
+    expect(found.differences.map(({ kind, rows }) => [kind, rows])).toEqual([["missing", 1]]);
+  }
+});
+
+test("a file of closes alone is compared, and one without a number in common is refused", async () => {
+  const closes = (close: number): string =>
+    `SELECT '600000.SH' AS symbol, DATE '2024-01-02' AS trade_date, ${close}::DOUBLE AS close`;
+  expect((await compareFiles(BARS_1D, closes(5), closes(7))).differences.map(({ kind }) => kind)).toEqual([
+    "value",
+  ]);
+  const opens = "SELECT '600000.SH' AS symbol, DATE '2024-01-02' AS trade_date, 5::DOUBLE AS open";
+  await expect(compareFiles(BARS_1D, closes(5), opens)).rejects.toMatchObject({
+    message: expect.stringContaining("no column of bars_1d with numbers in common"),
+    hint: "the one has close, the other open",
+  });
 });

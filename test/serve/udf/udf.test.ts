@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { get, type IncomingMessage } from "node:http";
 import { expect, test } from "vitest";
 import { BARS_1D, BARS_1M } from "../../../src/schema/bars.js";
-import { EXCHANGES, INSTRUMENTS } from "../../../src/schema/reference.js";
+import { EXCHANGES, INSTRUMENTS, UNIVERSE_MEMBERS } from "../../../src/schema/reference.js";
 import { INCOME } from "../../../src/schema/statements.js";
 import {
   KEY,
@@ -59,7 +59,7 @@ test("a chart learns resolutions, exchanges and types", async () => {
   expect(await udf("config")).toMatchObject({
     supported_resolutions: ["1", "5", "10", "15", "30", "60", "1D", "1W", "1M", "3M", "12M"],
     supports_search: true,
-    exchanges: [{ value: "" }, { value: "SH" }],
+    exchanges: [{ value: "" }, { value: "HK" }, { value: "SH" }],
     symbols_types: [{ value: "" }, { value: "etf" }, { value: "stock" }],
   });
 });
@@ -200,6 +200,24 @@ test("without the option there are no such paths; with it they need a key, unles
   expect(await ask("keys")).toEqual([401, 401]);
   expect(await ask("open")).toEqual([200, 401]);
   expect(await ask("open", { "x-api-key": "wrong" })).toEqual([401, 401]);
+});
+
+test("a key that is limited to a universe learns of its members alone", async () => {
+  const { service } = await serveForTest(
+    async (lake) => {
+      await landReference(lake, INSTRUMENTS, [listed("600000.SH"), listed("00700.HK", { type: "etf" })]);
+      await landReference(lake, UNIVERSE_MEMBERS, [{ id: "own", symbol: "600000.SH", region: "CN" }]);
+    },
+    { udf: "keys", keys: { callerOf: () => ({ name: "limited", universes: new Set(["own"]) }) } },
+  );
+  const ask = async (path: string): Promise<unknown> =>
+    (await fetch(`${service.url}/udf/${path}`, { headers: { "x-api-key": KEY } })).json();
+  expect(await ask("config")).toMatchObject({
+    exchanges: [{ value: "" }, { value: "SH" }],
+    symbols_types: [{ value: "" }, { value: "stock" }],
+  });
+  expect(await ask("search?query=")).toMatchObject([{ symbol: "600000.SH" }]);
+  expect(await ask("marks?symbol=00700.HK")).toMatchObject({ s: "error", code: "FORBIDDEN" });
 });
 
 test("a name of another site that leads to this machine is not open", async () => {
