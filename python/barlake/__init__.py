@@ -319,7 +319,9 @@ class _Service:
         self._connection.sock.setsockopt(SOL_SOCKET, SO_RCVBUF, 4 << 20)
         self._path = parts.path.rstrip("/")
         # Bars are sent as they are: compressing takes longer than a network of today.
-        self._headers = {"accept": _ARROW, "accept-encoding": "identity", "x-api-key": key or os.environ.get("BARLAKE_API_KEY", "")}
+        self._headers = {"accept": _ARROW, "accept-encoding": "identity"}
+        if key := key or os.environ.get("BARLAKE_API_KEY"):
+            self._headers["x-api-key"] = key
 
     def close(self) -> None:
         self._connection.close()
