@@ -9,7 +9,9 @@ export function differencesText(found: readonly TableDifferences[], a: string, b
     parts.push(`${paint("bold", one.table)}: ${rows}`);
     if (one.notCompared.length > 0)
       parts.push(`not compared: ${one.notCompared.join(", ")} (only one has them)`);
-    if (one.different === 0) parts.push(paint("green", "no difference"), "");
+    if (one.columns.length === 0)
+      parts.push(paint("red", "nothing was compared: no column with numbers in common"), "");
+    else if (one.different === 0) parts.push(paint("green", "no difference"), "");
     else parts.push(kindsTable(one.differences), "", ...one.differences.flatMap(examplesText), "");
   }
   return `${parts.join("\n").trimEnd()}\n`;

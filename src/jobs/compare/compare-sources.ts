@@ -1,4 +1,3 @@
-import { UsageError } from "../../core/errors.js";
 import { ident } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
 import { BARS_1M } from "../../schema/bars.js";
@@ -54,6 +53,7 @@ export interface TableDifferences {
   readonly common: number;
   /** Rows that differ; one can differ in more than one way. */
   readonly different: number;
+  /** Columns with numbers that both have. Where there are none, nothing was compared. */
   readonly columns: readonly string[];
   /** Columns with numbers that only one of the sources has. */
   readonly notCompared: readonly string[];
@@ -87,7 +87,7 @@ const MOST_SYMBOLS = 5;
  * whether two lakes have the same content, to the bit, in all tables that a service delivers.
  *
  * @param session one of its own: its temporary tables remain.
- * @returns undefined where one of them lacks the table. @throws {UsageError} where they have no column in common.
+ * @returns undefined where one of them lacks the table.
  */
 export async function compareTable(
   session: Session,
@@ -100,14 +100,24 @@ export async function compareTable(
   if (rowsA === undefined || rowsB === undefined) return undefined;
   const [statedA, statedB] = [await statedColumns(session, rowsA), await statedColumns(session, rowsB)];
   const columns = statedA.filter((name) => statedB.includes(name));
-  if (columns.length === 0)
-    throw new UsageError(
-      `${left.name} and ${right.name} have no column of ${table.name} with numbers in common`,
-      {
-        hint: `the one has ${statedA.join(", ") || "none"}, the other ${statedB.join(", ") || "none"}`,
-      },
-    );
   const notCompared = [...statedA, ...statedB].filter((name) => !columns.includes(name));
+  if (columns.length === 0) {
+    const [counts] = await session.json<{ a: bigint; b: bigint; common: bigint }>(
+      `SELECT (SELECT count(*) FROM (${rowsA.sql})) AS a, (SELECT count(*) FROM (${rowsB.sql})) AS b,
+         (SELECT count(*) FROM (${rowsA.sql}) AS l SEMI JOIN (${rowsB.sql}) AS r ON l.symbol = r.symbol AND l."at" = r."at") AS common`,
+    );
+    const [rows, others, common] = [Number(counts?.a), Number(counts?.b), Number(counts?.common)];
+    return {
+      table: table.name,
+      rowsA: rows,
+      rowsB: others,
+      common,
+      different: 0,
+      columns,
+      notCompared,
+      differences: [],
+    };
+  }
   const compared: Compared = {
     columns,
     hasPrices: isBars(table) && PRICES.every((name) => columns.includes(name)),

@@ -117,7 +117,7 @@ export function fileSource(path: string, map: Readonly<Record<string, string>> =
         const one = typeOf(name);
         if (one !== undefined) return one;
         throw new UsageError(
-          `${path}: has no column ${name}; its columns are ${found.map((c) => c.column_name).join(", ")}`,
+          `${path}: has no column ${map[name] ?? name}; its columns are ${found.map((c) => c.column_name).join(", ")}`,
           {
             hint: `name it with --map ${name}=COLUMN, or read the file by all rules: barlake import ${table.name} ${path} --lake other, and compare the lakes`,
           },
@@ -128,7 +128,7 @@ export function fileSource(path: string, map: Readonly<Record<string, string>> =
       const names = [...new Set([...table.columns.map(({ name }) => name), ...Object.keys(map)])];
       const columns = numbersOf(
         table,
-        names.filter((name) => typeOf(name) !== undefined),
+        names.filter((name) => (map[name] === undefined ? typeOf(name) : need(name)) !== undefined),
       );
       const lot = typeOf("lot")?.[0];
       const values = columns.map((name) => {

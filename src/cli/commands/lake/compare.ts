@@ -48,7 +48,7 @@ Names each difference, by symbol and date:
   revised      a correction: an earlier version of a statement, or close to the other (prices 2 %, volume and amount 20 %)
   value        any other number
 Volume is compared in shares where its unit is known. Numbers are the same within a millionth. Nothing is written.
-Exit code 1: they differ.
+Exit code 1: they differ, or have no numbers in common.
 
 Examples:
   barlake compare data /backup/lake
@@ -82,7 +82,9 @@ Examples:
           });
         if (options.json) printJson({ a, b, tables: found });
         else process.stdout.write(differencesText(found, a, b));
-        return found.some(({ different }) => different > 0) ? EXIT.partial : EXIT.done;
+        return found.some(({ columns, different }) => columns.length === 0 || different > 0)
+          ? EXIT.partial
+          : EXIT.done;
       }),
     );
 }

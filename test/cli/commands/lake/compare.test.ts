@@ -34,6 +34,12 @@ test("two sources are compared, with exit code 1 where they differ; an import ca
   expect(held.stdout).not.toMatch(/^stale/m);
   expect(held.stdout).toContain("nothing was imported");
   expect((await run("compare", "lake", "bars.csv", "bars_1d")).code).toBe(0);
+  writeFileSync(join(place, "names.csv"), `symbol,trade_date,o,h,l,c,v\n${BARS}`);
+  const none = await run("compare", "lake", "names.csv", "bars_1d");
+  expect([none.code, none.stdout]).toEqual([1, expect.stringContaining("nothing was compared")]);
+  expect((await run("compare", "lake", "names.csv", "bars_1d", "--map", "close=x")).stderr).toContain(
+    "has no column x; its columns are symbol, trade_date, o",
+  );
   expect((await run("compare", "lake", "bars.csv")).stderr).toContain("a file is compared with one table");
   expect((await run("compare", "lake", "none.csv", "bars_1d")).stderr).toContain("there is no such file");
   expect((await run("compare", "lake", "nothing", "bars_1d")).stderr).toContain("there is no such folder");
