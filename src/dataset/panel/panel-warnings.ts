@@ -105,7 +105,7 @@ function survivorWarnings(coverage: Coverage | undefined): string[] {
   if (worst !== undefined && worst.withoutBars > 0) {
     const dates = datesIn(ranges.filter(({ withoutBars }) => withoutBars > 0));
     warnings.push(
-      `members without bars on ${dates} of ${datesIn(ranges)} dates, most of them on ${worst.first}: ${worst.withoutBars} of ${worst.members}; of ${noBars.length} the lake has no bars at all: results over the others are those of survivors`,
+      `members without bars on ${dates} of ${datesIn(ranges)} dates, most of them on ${worst.first}: ${worst.withoutBars} of ${worst.members}${noBars.length === 0 ? "" : `; of ${noBars.length} the lake has no bars at all`}: results over the others are those of survivors`,
     );
   }
   const [none] = ranges.filter(({ members }) => members === 0);
