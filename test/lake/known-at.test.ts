@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
+import { tableFromIPC } from "@uwdata/flechette";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type LakeConnection, openLake } from "../../src/api/lake/open-lake.js";
 import { parseTradingDate } from "../../src/core/time.js";
@@ -12,9 +13,12 @@ import { BARS_1D } from "../../src/schema/bars.js";
 import { TABLES } from "../../src/schema/tables.js";
 import { type Service, startService } from "../../src/serve/http/service.js";
 import { plainKeys } from "../../src/serve/keys/key-ring.js";
+import { startWorkspace } from "../../src/ui/start-workspace.js";
 import { IS_REPEAT, once } from "../once.js";
 import { KEY, landedBar, landRows, newLake } from "../serve/served-lake.js";
 import { cases, SWEEP } from "../sweep.js";
+import { PATIENT } from "../ui/patient-session.js";
+import { admitted } from "../ui/workspace-visit.js";
 import { fillNightly, type Night, type NightlyLake } from "./nightly-lake.js";
 import { queryLake } from "./temporary-lake.js";
 
@@ -299,6 +303,64 @@ describe("one region, at the time of a run", () => {
       await known.close();
       await cut.close();
     }
+  });
+
+  once("every page of the workspace, by segments and by queries, and from its caches", async () => {
+    const { date, now } = nights[1] as Night;
+    const workspace = await startWorkspace(lake, {
+      limits: PATIENT,
+      clock: { ...lake.clock, now: () => (nights.at(-1) as Night).now },
+    });
+    onTestFinished(() => workspace.close());
+    const cookie = await admitted(workspace.port, workspace.address());
+    const get = async (path: string): Promise<string> => {
+      const response = await fetch(`http://127.0.0.1:${workspace.port}/api/${path}`, { headers: { cookie } });
+      if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+      const bytes = new Uint8Array(await response.arrayBuffer());
+      return path.startsWith("bars")
+        ? textsOf(tableFromIPC(bytes).toArray()).join("\n")
+        : Buffer.from(bytes).toString();
+    };
+    const stateAt = async (query: string): Promise<string> =>
+      (JSON.parse(await get(`state?${query}`)) as { state: string }).state;
+    const whole = await stateAt("");
+    const [known, cut] = [
+      await stateAt(`known=${new Date(now).toISOString()}`),
+      await stateAt(`asof=${now}`),
+    ];
+    const symbols = (
+      await queryLake<{ symbol: string }>(lake, "SELECT symbol FROM bar_spans ORDER BY symbol", { asOf: now })
+    ).map(({ symbol }) => symbol);
+    const some = symbols.slice(0, 2);
+    const paths = [
+      "market?",
+      `quotes?symbols=${symbols.join(",")}`,
+      "coverage?",
+      `missing?dataset=bars_1d&region=CN&month=${date.slice(0, 7)}`,
+      "search?q=60&whole=1",
+      ...some.flatMap((symbol) => [
+        `instrument?symbol=${symbol}&compare=${symbols.join(",")}`,
+        `statements?symbol=${symbol}`,
+        ...["1w", "5m"].flatMap((period) =>
+          ["none", "forward"].map((adjust) => `bars?symbol=${symbol}&period=${period}&adjust=${adjust}`),
+        ),
+      ]),
+    ];
+    const linesOf = async (path: string, state: string): Promise<string[]> =>
+      (await get(`${path}&state=${state}`)).split("\n");
+    const found: string[] = [];
+    let later = 0;
+    // A second time, answers come from caches that the states before have filled.
+    for (const [index, path] of [...paths, ...paths].entries()) {
+      const [has, expected] = [await linesOf(path, known), await linesOf(path, cut)];
+      // A page of minutes goes back further where the lake has months after it.
+      if (path.startsWith("bars")) has.splice(0, has.length - expected.length);
+      if (!isDeepStrictEqual(has, expected))
+        found.push(`${path}: ${has.find(notIn(expected))?.slice(0, 300)}`);
+      if (index < paths.length && !isDeepStrictEqual(has, await linesOf(path, whole))) later++;
+    }
+    expect(found).toEqual([]);
+    expect(later).toBeGreaterThan(paths.length / 2);
   });
 
   once("a running day is a bar of its ended minutes, as in a replay", async () => {
