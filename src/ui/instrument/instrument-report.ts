@@ -78,7 +78,7 @@ export async function instrumentReport(
     `SELECT day::VARCHAR AS day, "table", period_end::VARCHAR AS "periodEnd" FROM (${STATEMENTS.map(
       (table) =>
         `SELECT known_from AS day, '${table}' AS "table", period_end FROM known_versions('raw.${table}') WHERE symbol = $1`,
-    ).join(" UNION ")}) ORDER BY day DESC, "table" LIMIT ${MOST_ANNOUNCED}`,
+    ).join(" UNION ")}) ORDER BY day DESC, "table", "periodEnd" LIMIT ${MOST_ANNOUNCED}`,
     [symbol],
   );
   // Where one list is cut, both begin after the same day.
@@ -107,7 +107,7 @@ export async function instrumentReport(
     exEvents: exEvents.filter(isListed).reverse(),
     actions: actions.filter(isListed).reverse(),
     hasEarlier: before !== "",
-    adjusted: [...adjusted],
+    adjusted: [...adjusted].sort(),
     unvouched,
     announced: announced.reverse(),
   };
