@@ -8,7 +8,7 @@ export interface Question {
 }
 
 /**
- * How to get what, by subject. What no question names is a part of the views, and has one line in `docs/sql.md`.
+ * How to get what, by subject. What no question names is a part of the views: `docs/sql.md` lists its name.
  */
 export const QUESTIONS: Readonly<Record<string, readonly Question[]>> = {
   Prices: [

@@ -17,8 +17,8 @@ const ANSWERS = new Set(
     .flatMap(({ answers }) => answers),
 );
 
-/** A column of as many entries has one line for all of them. */
-const COMMON_FROM = 7;
+/** A column or parameter that means the same in as many entries has one line for all of them. */
+const COMMON_FROM = 2;
 
 /** What `docs/sql.md` says before the questions, and after them. */
 const INTRODUCTION = `# SQL
@@ -46,26 +46,28 @@ FROM adjusted('1d', 'forward', as_of := '2026-03-31') WHERE symbol = '600330.SH'
 Your own views are built on these: [lake.md](lake.md#views). With \`--known-at TIME\` all of them show what was known then:
 [known-at.md](known-at.md).`;
 
-/** What `docs/sql.md` says of those that no question names. */
-const PARTS = `Columns and parameters of these are in their comments: \`select comment from duckdb_functions() where function_name =
-'limit_percent'\`, \`duckdb_columns()\`, and in catalog.json.`;
+/** What `docs/sql.md` says before its entries. */
+const ENTRIES = `## Views and macros
 
-interface Part {
-  readonly name: string;
-  readonly doc: string;
-}
+What an entry names behind *Common* is described in [common columns and parameters](#common-columns-and-parameters), once for all.`;
+
+/** What `docs/sql.md` says of those that no question names. */
+const PARTS = `What each does is in its comment, as in \`select comment from duckdb_functions() where function_name =
+'limit_percent'\`, and in [catalog.json](catalog.json):`;
 
 interface Entry {
   readonly name: string;
   /** Its name; of a macro, its name and parameters, of each macro of the name. */
   readonly titles: readonly string[];
   readonly doc: string;
-  readonly parameters: readonly Part[];
+  readonly parameters: readonly Column[];
   readonly columns: readonly Column[];
 }
 
-interface Column extends Part {
-  /** Empty for a macro's. */
+interface Column {
+  readonly name: string;
+  readonly doc: string;
+  /** Empty for a macro's and for a parameter. */
   readonly type: string;
 }
 
@@ -81,19 +83,15 @@ async function sqlReference(): Promise<string> {
     if (missing.length > 0) throw new Error(`no view or macro ${missing.join(", ")}: docs/sql-questions.ts`);
     const own = all.filter(({ name }) => ANSWERS.has(name));
     const common = commonColumns(own);
-    const parts = all
-      .filter(({ name }) => !ANSWERS.has(name))
-      .map(({ titles, doc }) => [titles.map((one) => `\`${one}\``).join(", "), firstSentence(doc)]);
-    const commonRows = [...common.values()].map(({ name, type, doc }) => [`\`${name}\``, type, doc]);
+    const parts = all.filter(({ name }) => !ANSWERS.has(name)).map(({ name }) => `\`${name}\``);
     const texts = [
       INTRODUCTION,
       ...Object.entries(QUESTIONS).map(([subject, asked]) => questionsText(subject, asked)),
       CLIENTS,
-      `## Columns of many views\n\n${tableText(["column", "type", ""], commonRows)}`,
-      "## Views and macros",
+      ENTRIES,
       ...own.map((one) => entryText(one, common)),
-      `## What they are made of\n\n${PARTS}`,
-      tableText(["view or macro", ""], parts),
+      `## Common columns and parameters\n\n${columnsText([...common.values()])}`,
+      `## What they are made of\n\n${PARTS} ${parts.join(", ")}.`,
     ];
     return `${texts.join("\n\n")}\n`;
   } finally {
@@ -114,7 +112,13 @@ async function views(client: Session): Promise<Entry[]> {
     titles: [name],
     doc: doc ?? "",
     parameters: [],
-    columns: columns.filter(({ view }) => view === name).map((one) => ({ ...one, doc: one.doc ?? "" })),
+    columns: columns
+      .filter(({ view }) => view === name)
+      .map(({ type, ...one }) => ({
+        name: one.name,
+        type: type.replace("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ"),
+        doc: withoutName(one.name, one.doc ?? ""),
+      })),
   }));
 }
 
@@ -132,16 +136,17 @@ async function macros(client: Session): Promise<Entry[]> {
     const overloads = found.filter((one) => one.name === name);
     const [first = "", ...lines] = (overloads.at(-1)?.doc ?? "").split("\n");
     const parts = lines.map((line) => /^(-> )?(\w+): (.*)$/.exec(line) ?? []);
-    const part = ([, , label = "", text = ""]: readonly (string | undefined)[]): Part => ({
+    const part = ([, , label = "", text = ""]: readonly (string | undefined)[]): Column => ({
       name: label,
-      doc: text,
+      type: "",
+      doc: withoutName(label, text),
     });
     return {
       name,
       titles: overloads.map(({ parameters }) => `${name}(${parameters.join(", ")})`),
       doc: first,
       parameters: parts.filter(([, arrow]) => arrow === undefined).map(part),
-      columns: parts.filter(([, arrow]) => arrow !== undefined).map((one) => ({ ...part(one), type: "" })),
+      columns: parts.filter(([, arrow]) => arrow !== undefined).map(part),
     };
   });
 }
@@ -159,17 +164,50 @@ function questionsText(subject: string, asked: readonly Question[]): string {
   return `### ${subject}\n\n${tableText(["", "from", "for example"], rows)}`;
 }
 
-/** The columns that mean the same in many entries, by their lines. */
-function commonColumns(entries: readonly Entry[]): ReadonlyMap<string, Column> {
-  const all = entries.flatMap(({ columns }) => columns);
-  const lines = all.map(lineOf);
-  const typed = all.filter(({ type }) => type !== "");
-  const common = typed.filter((one) => lines.filter((line) => line === lineOf(one)).length >= COMMON_FROM);
-  return new Map(common.map((one) => [lineOf(one), one]));
+/** "Total assets, as reported" of the column `total_assets`: "As reported". */
+function withoutName(name: string, doc: string): string {
+  const begin = `${name.replaceAll("_", " ")}, as reported`;
+  return doc.toLowerCase().startsWith(begin) ? `As reported${doc.slice(begin.length)}` : doc;
 }
 
-function lineOf({ name, doc }: Part): string {
+/** The columns and parameters that mean the same in several entries, by their names: of each the line that most entries have. */
+function commonColumns(entries: readonly Entry[]): ReadonlyMap<string, Column> {
+  const all = entries.flatMap(({ parameters, columns }) => [...parameters, ...columns]);
+  const counts = new Map<string, number>();
+  for (const one of all) counts.set(lineOf(one), (counts.get(lineOf(one)) ?? 0) + 1);
+  const common = new Map<string, Column>();
+  for (const one of all) {
+    const count = counts.get(lineOf(one)) as number;
+    const found = common.get(one.name);
+    if (count < COMMON_FROM || (found && count <= (counts.get(lineOf(found)) as number))) continue;
+    common.set(one.name, one);
+  }
+  return new Map([...common].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function lineOf({ name, doc }: Column): string {
   return `${name}: ${doc}`;
+}
+
+/** A table of columns or parameters, with one row for those that have the same type and text. */
+function columnsText(columns: readonly Column[]): string {
+  const rows = new Map<string, Column[]>();
+  for (const one of columns) {
+    const key = `${one.type}: ${one.doc}`;
+    rows.set(key, [...(rows.get(key) ?? []), one]);
+  }
+  const isTyped = columns.some(({ type }) => type !== "");
+  return tableText(
+    isTyped ? ["", "type", ""] : ["", ""],
+    [...rows.values()].map((alike) => {
+      const [{ type, doc }] = alike as [Column];
+      return [namesText(alike), ...(isTyped ? [type] : []), doc.replaceAll("<", "\\<")];
+    }),
+  );
+}
+
+function namesText(columns: readonly Column[]): string {
+  return columns.map(({ name }) => `\`${name}\``).join(", ");
 }
 
 function tableText(head: readonly string[], rows: readonly (readonly string[])[]): string {
@@ -183,29 +221,19 @@ function entryText(
   common: ReadonlyMap<string, Column>,
 ): string {
   const signatures = titles.filter((title) => title !== name).map((title) => `\`${title}\``);
-  const blocks = [`### ${name}`, ...(signatures.length > 0 ? [signatures.join(", ")] : []), doc];
-  if (parameters.length > 0)
-    blocks.push(
-      tableText(
-        ["parameter", ""],
-        parameters.map((one) => [`\`${one.name}\``, one.doc]),
-      ),
-    );
-  const typed = columns.some(({ type }) => type !== "");
-  const shared = columns.filter((one) => common.has(lineOf(one)));
-  const own = columns.filter((one) => !common.has(lineOf(one)));
-  if (own.length > 0)
-    blocks.push(
-      tableText(
-        typed ? ["column", "type", ""] : ["column", ""],
-        own.map((one) => [`\`${one.name}\``, ...(typed ? [one.type] : []), one.doc]),
-      ),
-    );
-  if (shared.length > 0)
-    blocks.push(
-      `And [columns of many views](#columns-of-many-views): ${shared.map((one) => `\`${one.name}\``).join(", ")}.`,
-    );
-  return blocks.join("\n\n");
+  const isCommon = (one: Column): boolean => {
+    const found = common.get(one.name);
+    return found !== undefined && lineOf(found) === lineOf(one);
+  };
+  const own = [parameters, columns].map((all) => all.filter((one) => !isCommon(one)));
+  const shared = [...parameters, ...columns].filter(isCommon);
+  return [
+    `### ${name}`,
+    ...(signatures.length > 0 ? [signatures.join(", ")] : []),
+    doc,
+    ...own.filter((all) => all.length > 0).map(columnsText),
+    ...(shared.length > 0 ? [`*Common*: ${namesText(shared)}.`] : []),
+  ].join("\n\n");
 }
 
 /** The text of `docs/catalog.json`, the views and macros of a lake as data: what the server for agents gives of one. */

@@ -25,11 +25,11 @@ COMMENT ON COLUMN quality_units.dataset IS 'Table of the bar: bars_1d or bars_1m
 COMMENT ON COLUMN quality_units.symbol IS 'Instrument symbol.';
 COMMENT ON COLUMN quality_units.trade_date IS 'Trading date in the exchange''s own zone.';
 COMMENT ON COLUMN quality_units.timestamp IS 'The bar''s label. [UTC]';
-COMMENT ON COLUMN quality_units.low IS 'Lowest price. [currency]';
-COMMENT ON COLUMN quality_units.high IS 'Highest price. [currency]';
-COMMENT ON COLUMN quality_units.volume IS 'Traded volume. [lot shares]';
+COMMENT ON COLUMN quality_units.low IS 'Lowest price, unadjusted. [currency]';
+COMMENT ON COLUMN quality_units.high IS 'Highest price, unadjusted. [currency]';
+COMMENT ON COLUMN quality_units.volume IS 'Traded volume in the delivered unit. [lot shares]';
 COMMENT ON COLUMN quality_units.lot IS 'Shares in one unit of volume. [shares]';
-COMMENT ON COLUMN quality_units.amount IS 'Traded amount. [currency]';
+COMMENT ON COLUMN quality_units.amount IS 'Traded amount; 0 with a volume above 0: the source reports none. [currency]';
 COMMENT ON COLUMN quality_units.vwap IS 'amount / (volume * lot). [currency]';
 COMMENT ON COLUMN quality_units.ratio IS 'vwap / close: near 100 or 0.01 where the volume is in another unit. [ratio]';
 COMMENT ON COLUMN quality_units.region IS 'Region: CN, HK or US.';
