@@ -23,11 +23,11 @@ const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
 
 const textOf = (path: string): string => readFileSync(join(DOCS, path), "utf8");
 
-test("docs/backtests.md shows each example's file whole", () => {
+test("docs/backtests.md links each example's file", () => {
   const text = textOf("backtests.md");
   const files = readdirSync(join(DOCS, "examples")).filter((file) => file.endsWith(".ts"));
   expect(files.length).toBeGreaterThan(3);
-  for (const file of files) expect(text, file).toContain(`\`\`\`ts\n${textOf(`examples/${file}`)}\`\`\`\n`);
+  for (const file of files) expect(text).toContain(`](examples/${file})`);
 });
 
 describe("the rules", () => {
