@@ -13,7 +13,11 @@ const LAYOUT = 1;
 /** Numbers of 32 bits at the beginning: the two above, the number of symbols, and that of changes of factors. */
 const HEAD = 4;
 
-/** The arrays of the file, in its memory and its order. */
+/**
+ * The arrays of the file, in its memory and its order: little-endian, each fact a column over the manifest's symbols, or over the changes
+ * of factors by symbol and date. Dates are days since 1970-01-01, labels count from 0; -1 is no label with trades, 2^31 - 1 none with the
+ * history of `minHistory`. Without an adjustment there are no closes, dates and changes.
+ */
 interface Parts {
   readonly bytes: ArrayBuffer;
   readonly head: Int32Array;
@@ -59,7 +63,7 @@ function partsOf(symbols: number, changes: number): Parts {
   };
 }
 
-/** The content of the file: docs/datasets.md describes it. The same history has the same bytes. */
+/** The content of the file. The same history has the same bytes. */
 export function historyBytes(history: SymbolHistory): Uint8Array {
   const { changes, lastClose, factor, lastDay } = history.factors;
   const [symbols, count] = [history.first.length, changes.symbol.length];
