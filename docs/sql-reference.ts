@@ -49,7 +49,8 @@ Your own views are built on these: [lake.md](lake.md#views). With \`--known-at T
 /** What `docs/sql.md` says before its entries. */
 const ENTRIES = `## Views and macros
 
-What an entry names behind *Common* is described in [common columns and parameters](#common-columns-and-parameters), once for all.`;
+What an entry names behind *Common* is described in [common columns and parameters](#common-columns-and-parameters), once for all.
+Columns of views are DOUBLE where no type is named.`;
 
 /** What `docs/sql.md` says of those that no question names. */
 const PARTS = `What each does is in its comment, as in \`select comment from duckdb_functions() where function_name =
@@ -189,21 +190,14 @@ function lineOf({ name, doc }: Column): string {
   return `${name}: ${doc}`;
 }
 
-/** A table of columns or parameters, with one row for those that have the same type and text. */
+/** A list of columns or parameters, with one item for those that have the same type and text. */
 function columnsText(columns: readonly Column[]): string {
-  const rows = new Map<string, Column[]>();
+  const items = new Map<string, Column[]>();
   for (const one of columns) {
-    const key = `${one.type}: ${one.doc}`;
-    rows.set(key, [...(rows.get(key) ?? []), one]);
+    const text = `${one.type === "" || one.type === "DOUBLE" ? "" : ` ${one.type}`}: ${one.doc.replaceAll("<", "\\<")}`;
+    items.set(text, [...(items.get(text) ?? []), one]);
   }
-  const isTyped = columns.some(({ type }) => type !== "");
-  return tableText(
-    isTyped ? ["", "type", ""] : ["", ""],
-    [...rows.values()].map((alike) => {
-      const [{ type, doc }] = alike as [Column];
-      return [namesText(alike), ...(isTyped ? [type] : []), doc.replaceAll("<", "\\<")];
-    }),
-  );
+  return [...items].map(([text, alike]) => `- ${namesText(alike)}${text}`).join("\n");
 }
 
 function namesText(columns: readonly Column[]): string {
