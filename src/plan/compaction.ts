@@ -6,8 +6,11 @@ export interface CompactableFile {
   readonly partition: string;
   /** Estimated size of its rows in bytes after a compaction. */
   readonly bytes: number;
-  /** Whether a compaction wrote it. Any other file is rewritten at least once. */
-  readonly isCompact: boolean;
+  /**
+   * Who wrote it: `compacted` a compaction, `landed` a landing, which sorts its rows, too. Of `other` files, those of other
+   * writers, nothing is known: each is rewritten once.
+   */
+  readonly kind: "compacted" | "landed" | "other";
   /**
    * Smallest and largest value of the first sort column, both inclusive; undefined where the log does not state them.
    */
@@ -36,7 +39,7 @@ interface Cluster<File> {
 /**
  * Decides which files of a partition are joined into one, or a few large ones. Files with overlapping ranges are
  * joined, and adjacent ones as long as they fit in one file. Compacted files are not rewritten as long as their number
- * is not larger than their size requires.
+ * is not larger than their size requires, and a landed file is not if there is nothing to join it with or to divide.
  *
  * @param targetBytes most bytes of a file; above 0.
  * @returns partitions in ascending order, without those that need no work. The groups of a partition do not overlap.
@@ -66,9 +69,13 @@ function groupsOf<File extends CompactableFile>(
       files: members,
       outputs: Math.max(1, Math.ceil(bytes / targetBytes)),
     }))
-    .filter(
-      ({ files: members, outputs }) => members.length > outputs || members.some((file) => !file.isCompact),
-    );
+    .filter(gains);
+}
+
+function gains({ files, outputs }: CompactionGroup<CompactableFile>): boolean {
+  if (files.length > outputs || files.some(({ kind }) => kind === "other")) return true;
+  // Landed files that overlap are divided anew, even if there are not fewer of them.
+  return files.some(({ kind }) => kind === "landed") && files.length + outputs > 2;
 }
 
 function clustersOf<File extends CompactableFile>(files: readonly File[]): Cluster<File>[] {

@@ -12,11 +12,12 @@ const file = (id: string, bytes: number, min?: string, max = min, partition = "p
   id,
   partition,
   bytes,
-  isCompact: true,
+  kind: "compacted",
   range: min === undefined || max === undefined ? undefined : { min, max },
 });
 
-const landed = (...args: Parameters<typeof file>): TestFile => ({ ...file(...args), isCompact: false });
+const landed = (...args: Parameters<typeof file>): TestFile => ({ ...file(...args), kind: "landed" });
+const foreign = (...args: Parameters<typeof file>): TestFile => ({ ...file(...args), kind: "other" });
 
 function groups(files: readonly TestFile[]): [ids: string, outputs: number][] {
   return planCompaction(files, TARGET).flatMap((plan) =>
@@ -60,12 +61,18 @@ test.each<[string, TestFile[], [string, number][]]>([
     [["abc", 1]],
   ],
   ["a file a partition stays", [file("a", 1, "A", "Z", "p"), file("b", 1, "A", "Z", "q")], []],
-  ["a landed file is rewritten, though it is alone", [landed("a", 40, "A", "Z")], [["a", 1]]],
+  ["a landed file that is alone is sorted, and stays", [landed("a", 40, "A", "Z")], []],
+  ["a file of another writer is rewritten, though it is alone", [foreign("a", 40, "A", "Z")], [["a", 1]]],
+  [
+    "landed files that meet are divided anew, though there are not fewer of them",
+    [landed("a", 90, "A", "Z"), landed("b", 90, "A", "Z")],
+    [["ab", 2]],
+  ],
   ["a landed file that is large becomes several", [landed("a", 250, "A", "Z")], [["a", 3]]],
   [
-    "a landed file next to one that it would not fit in comes alone",
-    [file("a", 90, "A", "L"), landed("b", 60, "M", "Z")],
-    [["b", 1]],
+    "of files that do not fit in one, only another writer's comes alone",
+    [file("a", 90, "A", "L"), landed("b", 60, "M", "P"), foreign("c", 50, "Q", "Z")],
+    [["c", 1]],
   ],
 ])("%s", (_, files, expected) => {
   expect(groups(files)).toEqual(expected);
@@ -79,25 +86,19 @@ const anyFiles = fc
       start: fc.nat(25),
       length: fc.oneof(fc.nat(3), fc.nat(25)),
       known: fc.integer({ min: 0, max: 20 }).map((n) => n > 0),
-      isCompact: fc.boolean(),
+      kind: fc.constantFrom(...(["compacted", "landed", "other"] as const)),
     }),
     { maxLength: 24 },
   )
   .map((drafts) =>
-    drafts.map(({ partition, bytes, start, length, known, isCompact }, i): TestFile => {
+    drafts.map(({ partition, bytes, start, length, known, kind }, i): TestFile => {
       const letter = (n: number): string => String.fromCharCode(65 + Math.min(25, n));
-      const make = isCompact ? file : landed;
-      return make(
-        `f${i}`,
-        bytes,
-        known ? letter(start) : undefined,
-        known ? letter(start + length) : undefined,
-        partition,
-      );
+      const [min, max] = known ? [letter(start), letter(start + length)] : [];
+      return { ...file(`f${i}`, bytes, min, max, partition), kind };
     }),
   );
 
-test("every file is in one group of its partition at most; a group makes fewer files, or compact ones of landed ones", () => {
+test("every file is in one group of its partition at most; a group makes fewer files, or sorted ones", () => {
   fc.assert(
     fc.property(anyFiles, (files) => {
       const plans = planCompaction(files, TARGET);
@@ -108,8 +109,10 @@ test("every file is in one group of its partition at most; a group makes fewer f
         expect(planned.length).toBeGreaterThan(0);
         for (const group of planned) {
           expect(new Set(group.files.map((one) => one.partition))).toEqual(new Set([partition]));
-          if (group.files.every((one) => one.isCompact))
+          if (group.files.every((one) => one.kind === "compacted"))
             expect(group.outputs).toBeLessThan(group.files.length);
+          if (group.files.every((one) => one.kind === "landed"))
+            expect(group.outputs + group.files.length).toBeGreaterThan(2);
           expect(group.outputs).toBe(Math.ceil(bytesOf(group.files) / TARGET));
         }
       }
@@ -139,7 +142,7 @@ test("carried out until nothing is left, a plan leaves no small neighbours and n
         current = carriedOut(current);
       }
       expect(bytesOf(current)).toBe(bytesOf(files));
-      expect(current.every((one) => one.isCompact)).toBe(true);
+      expect(current.every((one) => one.kind !== "other")).toBe(true);
       for (const partition of ["p", "q", "r"]) {
         const clusters = clustersOf(current.filter((one) => one.partition === partition));
         for (const [i, cluster] of clusters.entries()) {

@@ -19,6 +19,7 @@ import {
   codecOfFile,
   codecOfTable,
   deleteDataFiles,
+  hashInName,
   isCompacted,
   writeDataFile,
 } from "../files/data-file.js";
@@ -72,7 +73,7 @@ export interface Replacement {
 export interface CandidateOptions {
   /** Only files of this partition. @default of all partitions */
   readonly partition?: string;
-  /** Whether compacted files with another codec than the table's are rewritten too. */
+  /** Whether files with another codec than that of the table's compacted files are rewritten too. */
   readonly rewrite: boolean;
 }
 
@@ -165,8 +166,11 @@ function candidateOf(snapshot: Snapshot, file: DataFile, rewrite: boolean): Cand
   const own = isCompacted(file.path) ? codecOfFile(file) : undefined;
   const growth =
     own === undefined ? COMPACTED_GROWTH[codec] : COMPACTED_GROWTH[codec] / COMPACTED_GROWTH[own];
-  const isCompact = own !== undefined && (!rewrite || own === codec);
-  return { file, partition, bytes: file.size * growth, isCompact, range };
+  const bytes = file.size * growth;
+  // A landed file has no codec of its own to keep.
+  const isOther = rewrite ? own !== codec : hashInName(file.path) === undefined;
+  const kind = isOther ? "other" : own === undefined ? "landed" : "compacted";
+  return { file, partition, bytes, kind, range };
 }
 
 /** A query for each output file, which selects its rows. Outputs are divided at values of the first sort column. */
@@ -250,7 +254,7 @@ export interface OptimizeOptions {
   readonly targetBytes?: number;
   /** The codec of compacted files, now and in later compactions of the table. @default the table's codec */
   readonly codec?: Codec;
-  /** Whether compacted files with another codec than the table's are rewritten. @default false */
+  /** Whether files with another codec than that of the table's compacted files are rewritten. @default false */
   readonly rewrite?: boolean;
   /** Stops the work after the current partition. */
   readonly signal?: AbortSignal | undefined;
@@ -278,6 +282,8 @@ export interface OptimizeReport {
   readonly otherCodecs: Readonly<Partial<Record<Codec, number>>>;
   /** Partitions that were compacted, each in its own commit. */
   readonly partitions: number;
+  /** Files as landings wrote them, sorted, that no compaction would join or divide. */
+  readonly asLanded: number;
   /** Partitions that were not compacted because other writers replaced their files at every attempt. */
   readonly skipped: readonly string[];
   readonly filesBefore: number;
@@ -319,7 +325,7 @@ export async function optimize(
   const before = await lake.snapshot(table);
   const { targetBytes = TARGET_BYTES, rewrite = false } = options;
   const plans = planCompaction(candidatesOf(before, { rewrite }), targetBytes).sort(
-    (a, b) => filesIn(b) - filesIn(a),
+    (a, b) => filesOf([b]).length - filesOf([a]).length,
   );
   const skipped: string[] = [];
   let partitions = 0;
@@ -336,6 +342,7 @@ export async function optimize(
     codec: codecOfTable(after),
     otherCodecs: otherCodecs(after),
     partitions,
+    asLanded: filesAsLanded(after, targetBytes),
     skipped,
     filesBefore: before.files.size,
     filesAfter: after.files.size,
@@ -345,13 +352,22 @@ export async function optimize(
   };
 }
 
-/** The number of live files of a table that no compaction has written, and that one could take. */
+/** The number of live files of a table that no compaction has written, and that one would rewrite. */
 export function landedFiles(snapshot: Snapshot): number {
-  return candidatesOf(snapshot, { rewrite: false }).filter(({ isCompact }) => !isCompact).length;
+  return filesOf(planCompaction(candidatesOf(snapshot, { rewrite: false }), TARGET_BYTES)).filter(
+    ({ kind }) => kind !== "compacted",
+  ).length;
 }
 
-function filesIn({ groups }: PartitionCompaction<Candidate>): number {
-  return groups.reduce((sum, { files }) => sum + files.length, 0);
+/** The number of live files of a table as landings wrote them, of which a compaction would rewrite none. */
+function filesAsLanded(snapshot: Snapshot, targetBytes: number): number {
+  const candidates = candidatesOf(snapshot, { rewrite: false });
+  const due = new Set(filesOf(planCompaction(candidates, targetBytes)));
+  return candidates.filter((one) => one.kind === "landed" && !due.has(one)).length;
+}
+
+function filesOf(plans: readonly PartitionCompaction<Candidate>[]): Candidate[] {
+  return plans.flatMap(({ groups }) => groups.flatMap(({ files }) => files));
 }
 
 /** The numbers of compacted files with other codecs than the table's. */

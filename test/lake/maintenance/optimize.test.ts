@@ -11,6 +11,7 @@ import { Rejects } from "../../../src/lake/land/rejects.js";
 import { upsert } from "../../../src/lake/land/upsert.js";
 import type { DataFile, Snapshot } from "../../../src/lake/log/snapshot.js";
 import {
+  landedFiles,
   type OptimizeOptions,
   type OptimizeReport,
   optimize,
@@ -105,14 +106,15 @@ test("many files become one a partition, sorted; the rows and older versions do 
 
   expect(report).toMatchObject({
     table: "bars_1d",
-    partitions: 3,
+    partitions: 2,
+    asLanded: 1,
     skipped: [],
     filesBefore: 8,
     filesAfter: 3,
   });
-  expect(report.version).toBe(before.version + 3);
+  expect(report.version).toBe(before.version + 2);
   expect(report.bytesAfter).toBeLessThan(report.bytesBefore);
-  expect(progress).toEqual(["region=CN/year=2024 0/3", "region=US/year=2024 1/3", "region=HK/year=2024 2/3"]);
+  expect(progress).toEqual(["region=CN/year=2024 0/2", "region=US/year=2024 1/2"]);
   const after = await newest(lake);
   expect(rows).toHaveLength(33);
   expect(await contents(session, lake, after)).toEqual(rows);
@@ -124,11 +126,17 @@ test("many files become one a partition, sorted; the rows and older versions do 
   expect(await contents(session, lake, before)).toEqual(rows);
 });
 
-test("a landed file that is alone in its partition is rewritten, once: in the form that is quick to read", async () => {
+test("a landed file that is alone in its partition is left as it is, and rewritten when asked: in the form that is quick to read", async () => {
   const { lake, session } = await scatteredLake(1);
   const before = await newest(lake);
   const rows = await contents(session, lake, before);
-  expect(await run(session, lake)).toMatchObject({ partitions: 1, filesBefore: 1, filesAfter: 1 });
+  expect(landedFiles(before)).toBe(0);
+  expect(await run(session, lake)).toMatchObject({ partitions: 0, asLanded: 1, version: before.version });
+  expect(await run(session, lake, { rewrite: true })).toMatchObject({
+    partitions: 1,
+    asLanded: 0,
+    filesAfter: 1,
+  });
   const after = await newest(lake);
   expect(await contents(session, lake, after)).toEqual(rows);
   expect(await codecsOf(session, lake, before)).toEqual(["ZSTD"]);
@@ -140,13 +148,15 @@ test("a chosen codec is stored with the table; compacted files are rewritten in 
   const { lake, session } = await scatteredLake(2);
   await run(session, lake);
   const rows = await contents(session, lake, await newest(lake));
-  await land(session, lake, BARS_1D, [{ symbol: "AAPL.US", at: "2024-03-01T05:00:00Z" }]);
+  for (const at of ["2024-03-01T05:00:00Z", "2024-03-02T05:00:00Z"])
+    await land(session, lake, BARS_1D, [{ symbol: "AAPL.US", at }]);
 
   const chosen = await run(session, lake, { codec: "zstd" });
   expect(chosen).toMatchObject({ partitions: 1, codec: "zstd", otherCodecs: { snappy: 1 } });
   expect(await codecsOf(session, lake, await newest(lake))).toEqual(["SNAPPY", "ZSTD"]);
 
-  await land(session, lake, BARS_1D, [{ symbol: "00700.HK", at: "2024-03-01T16:00:00Z" }]);
+  for (const at of ["2024-03-01T16:00:00Z", "2024-03-02T16:00:00Z"])
+    await land(session, lake, BARS_1D, [{ symbol: "00700.HK", at }]);
   const later = await run(session, lake);
   expect(later).toMatchObject({ partitions: 1, codec: "zstd", otherCodecs: { snappy: 1 } });
 

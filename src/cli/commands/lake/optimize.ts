@@ -41,14 +41,15 @@ export function addOptimize(cli: Cli): void {
         "compression of compacted files, now and in later compactions of these tables",
       ).choices(CODECS),
     )
-    .option("--rewrite", "also rewrite compacted files that have another codec")
+    .option("--rewrite", "also rewrite files that have another codec, and those that are as they landed")
     .addOption(lakeOption())
     .addOption(jsonOption())
     .addHelpText(
       "after",
       `
 Others may read and write at the same time. Older versions still have their files. Each partition is a separate commit: after
-an interruption the next run continues, and a run that finds nothing to do changes nothing.
+an interruption the next run continues, and a run that finds nothing to do changes nothing. A landed file that is alone in
+its partition is sorted already, and is left as it is.
 Codecs: snappy (the default) is read by every engine; zstd makes files a sixth smaller, and slower to read; lz4 is the
 quickest to read, but Trino cannot read it.
 Exit code 1: a partition was not compacted because other writers replaced its files again and again.
@@ -106,12 +107,19 @@ function print(reports: readonly OptimizeReport[], options: Options): void {
   const head = ["table", "compacted", "files before", "after", "size before", "after"];
   process.stdout.write(`${table(head, rows)}\n`);
   printCodecs(reports);
-  process.stdout.write(growthText(reports));
+  process.stdout.write(asLandedText(reports) + growthText(reports));
   const skipped = reports.flatMap((r) => r.skipped.map((partition) => `${r.table} ${partition}`));
   if (skipped.length === 0) return;
   process.stdout.write(
     `${paint("yellow", `${plural(skipped.length, "partition")} left as it was`)}, other writers were at it; run it again: ${skipped.join(", ")}\n`,
   );
+}
+
+/** What was left as it landed, and why. */
+function asLandedText(reports: readonly OptimizeReport[]): string {
+  const files = reports.reduce((sum, { asLanded }) => sum + asLanded, 0);
+  if (files === 0) return "";
+  return `left as landed: ${plural(files, "sorted file")} with nothing to be joined with; --rewrite makes them quicker to read, and mostly larger\n`;
 }
 
 /** Why tables are larger than before, and the folder is: readers of older versions still have the replaced files. */

@@ -13,11 +13,11 @@ import { type CommandResult, runCommand } from "./run-command.js";
 
 const QUERY = "SELECT symbol, trade_date::VARCHAR AS date, close FROM bars_1d ORDER BY ALL";
 
-/** A lake that three imports of one row each have left in three files. */
-async function scatteredLake(): Promise<string> {
+/** A lake that imports of one row each have left in as many files, three at most. */
+async function scatteredLake(files = 3): Promise<string> {
   const place = temporaryFolder();
   const lake = join(place, "lake");
-  for (const [n, symbol] of ["600519.SH", "000001.SZ", "600000.SH"].entries()) {
+  for (const [n, symbol] of ["600519.SH", "000001.SZ", "600000.SH"].slice(0, files).entries()) {
     const file = join(place, `${symbol}.csv`);
     writeFileSync(file, `date,open,high,low,close,volume\n2024-01-0${n + 2},10,11,9,10.${n},100\n`);
     expect((await runCli(["import", "bars_1d", file, "--lake", lake])).code).toBe(0);
@@ -40,6 +40,20 @@ test("optimize compacts, shows what it did, and the views read the new files", a
   const state = "SELECT files, version FROM raw.tables WHERE name = 'bars_1d'";
   const tables = await runCli(["sql", "--lake", lake, "--format", "csv", state]);
   expect(tables.stdout).toBe("files,version\n1,3\n");
+});
+
+test("a landed file that is alone is left as it is, and it says why; --rewrite rewrites it", async () => {
+  const lake = await scatteredLake(1);
+  const optimize = (...more: string[]) => runCli(["optimize", "bars_1d", "--lake", lake, ...more]);
+  const { stdout } = await optimize();
+  expect(stdout).toMatch(/\nbars_1d +0 +1 +1 /);
+  expect(stdout).toMatch(/\nleft as landed: 1 sorted file with nothing to be joined with; --rewrite .*\n$/);
+  expect(JSON.parse((await optimize("--json")).stdout).tables).toMatchObject([
+    { partitions: 0, asLanded: 1 },
+  ]);
+  const rewritten = await optimize("--rewrite");
+  expect(rewritten.stdout).toMatch(/\nbars_1d +1 +1 +1 /);
+  expect(rewritten.stdout).not.toContain("left as landed");
 });
 
 test("where tables become larger, it says why", () => {
