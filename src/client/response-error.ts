@@ -42,6 +42,25 @@ export async function refusalError(what: string, refusal: Refusal, now: number):
   );
 }
 
+/** Codes of a connection that nothing accepts. A name that cannot be resolved now, EAI_AGAIN, is none: that passes. */
+const NOTHING_THERE: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "the connection is refused",
+  ENOTFOUND: "there is no such host",
+};
+
+/** Nothing accepts connections at a service's address, as where that is wrong. */
+export class UnreachableError extends TransportError {}
+
+/** The error where nothing accepts connections at the address of a service; undefined for any other. */
+export function unreachable(host: string, error: unknown): UnreachableError | undefined {
+  const { code = "" } = error as { code?: string };
+  if (!Object.hasOwn(NOTHING_THERE, code)) return undefined;
+  return new UnreachableError(`service ${host}: ${NOTHING_THERE[code]} (${code})`, {
+    cause: error,
+    hint: "check the address, which barlake config shows, and whether the service runs",
+  });
+}
+
 /** Names the request in an error from a lower layer that handles only bytes. */
 export function withRequest(what: string, error: unknown): unknown {
   if (error instanceof WireError) {

@@ -7,7 +7,14 @@ import type { QuotaState } from "../plan/quota/rate.js";
 import { API_KEY_HEADER, type Endpoint, type EndpointGroup, pathOf } from "../wire/endpoints.js";
 import { JSON_TYPE } from "../wire/media-type.js";
 import { type GroupOptions, KeyQuota, type Permit } from "./key/key-quota.js";
-import { isNotOffered, isOverQuota, refusalError, withRequest } from "./response-error.js";
+import {
+  isNotOffered,
+  isOverQuota,
+  refusalError,
+  UnreachableError,
+  unreachable,
+  withRequest,
+} from "./response-error.js";
 import {
   bounded,
   decodedBody,
@@ -144,7 +151,7 @@ async function withRetries<T>(
 
 /** Whether sending a failed request again can help; refusals for the quota are counted elsewhere. */
 function isRetryable(error: unknown): boolean {
-  if (error instanceof TransportError) return true;
+  if (error instanceof TransportError) return !(error instanceof UnreachableError);
   if (error instanceof WireError) return error.kind === "truncated" || error.kind === "not_json";
   return (
     error instanceof ServiceError && !isNotOffered(error) && (error.status >= 500 || error.status === 408)
@@ -240,6 +247,8 @@ export class ServiceClient {
   #http: Promise<Http> | undefined;
   readonly #quota: KeyQuota;
   #turn = 0;
+  /** Whether a response has come: after it, a refused connection is a service that is started again. */
+  #hasResponded = false;
   #knownAheadMs = 0;
 
   constructor(options: ServiceClientOptions) {
@@ -267,7 +276,8 @@ export class ServiceClient {
    * @param signal ends the request, also in flight.
    * @param onSend called before each attempt, also of those that fail; if it throws, nothing is sent.
    * @param unsent ends the request only while it waits to be sent, or to be sent again.
-   * @throws {ServiceError} refused; {@link TransportError} no connection; {@link WireError} invalid response;
+   * @throws {ServiceError} refused; {@link TransportError} no connection, {@link UnreachableError} at once where nothing has
+   *   ever responded; {@link WireError} invalid response;
    *   {@link ClockAheadError} where this machine's clock is ahead of the service's.
    */
   async ask<T>(
@@ -354,6 +364,7 @@ export class ServiceClient {
         ...(ask.body === undefined ? {} : { body: JSON.stringify(ask.body) }),
         ...(signal ? { signal } : {}),
       });
+      this.#hasResponded = true;
       const { statusCode: status, headers } = response;
       const { clock } = this.#options;
       const limits = { ...RESPONSE_LIMITS, ...this.#options.limits };
@@ -376,7 +387,8 @@ export class ServiceClient {
       expectClockNotAhead(what, { sentAt, date: header("date"), age: header("age"), knownAheadMs });
       return await read(bounded(decodedBody(body, encoding), limits));
     } catch (error) {
-      throw redactKey(withRequest(what, error), this.#options.apiKey);
+      const nobody = this.#hasResponded ? undefined : unreachable(this.host, error);
+      throw redactKey(nobody ?? withRequest(what, error), this.#options.apiKey);
     } finally {
       permit.passed();
       // A body that was not read to its end would otherwise hold its connection.

@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { inspect } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
 import {
@@ -290,15 +293,53 @@ test.each([
   expect(inspect(error, { depth: 9, showHidden: true })).not.toContain(KEY);
 });
 
+test("a connection that is refused after a response is tried again: the service may be starting", async () => {
+  const server = createServer((_, response) => json(response, 200, { data: [] })).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const client = new ServiceClient({
+    baseUrl,
+    apiKey: KEY,
+    clock: virtualClock(0),
+    retries: 2,
+    timeoutMs: 0,
+  });
+  onTestFinished(() => client.close());
+  let attempts = 0;
+  const ask = () =>
+    client.ask(
+      { endpoint: ENDPOINTS.exchanges },
+      async () => 0,
+      undefined,
+      () => {
+        attempts += 1;
+      },
+    );
+  await ask();
+  server.closeAllConnections();
+  await new Promise((closed) => server.close(closed));
+  await expect(ask()).rejects.toThrow(/GET \/v1\/exchanges: .*ECONNREFUSED/);
+  expect(attempts).toBe(4);
+});
+
 test("a service that cannot be reached, or an invalid address, is a plain error", async () => {
   const clock = virtualClock(0);
   const baseUrl = `http://${await closedAddress()}`;
-  const client = new ServiceClient({ baseUrl, apiKey: KEY, clock, retries: 0, timeoutMs: 0 });
+  const client = new ServiceClient({ baseUrl, apiKey: KEY, clock, timeoutMs: 0 });
   onTestFinished(() => client.close());
-  const asked = client.ask({ endpoint: ENDPOINTS.exchanges }, (body) =>
-    decodeRecords(body, "list", exchangeSummary),
+  const sent: number[] = [];
+  const asked = client.ask(
+    { endpoint: ENDPOINTS.exchanges },
+    (body) => decodeRecords(body, "list", exchangeSummary),
+    undefined,
+    (attempt) => void sent.push(attempt),
   );
-  await expect(asked).rejects.toThrow(/GET \/v1\/exchanges: .*ECONNREFUSED/);
+  await expect(asked).rejects.toMatchObject({
+    name: "UnreachableError",
+    message: `service ${new URL(baseUrl).host}: the connection is refused (ECONNREFUSED)`,
+    hint: expect.stringMatching(/check the address.*whether the service runs/),
+  });
+  expect(sent).toEqual([1]);
   for (const [address, message] of [
     [KEY, /is not a URL/],
     [`ftp://user:${KEY}@x`, /neither http nor https/],

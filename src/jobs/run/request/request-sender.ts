@@ -1,5 +1,5 @@
 import pMap from "p-map";
-import { isEndpointRefusal } from "../../../client/response-error.js";
+import { isEndpointRefusal, UnreachableError } from "../../../client/response-error.js";
 import type { Ask } from "../../../client/service-client.js";
 import { ServiceError } from "../../../core/errors.js";
 import { oneAfterAnother } from "../../../core/permits.js";
@@ -420,7 +420,7 @@ export class RequestSender {
       symbols: symbols.length,
     });
     const status = fault instanceof ServiceError ? fault.status : undefined;
-    if (status === 401) return this.#log.stop(reason);
+    if (status === 401 || fault instanceof UnreachableError) return this.#log.stop(reason);
     if (status === 403) return this.#log.forbid(dataset, reason);
     const refused = isOfPart ? undefined : this.#refused.refused(dataset, fault);
     if (refused) this.#log.forbid(dataset, refused);
