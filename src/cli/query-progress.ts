@@ -1,9 +1,10 @@
 import type { QueryEngine } from "../db/query-engine.js";
+import { progressView } from "./progress.js";
 import { duration } from "./text.js";
 
 /** Shows how far a statement is. */
 export interface QueryProgress {
-  /** Runs `work`, which waits for a statement. Nothing else may be written to the terminal until it ends. */
+  /** Runs `work`, which waits for a statement. Nothing else may be written to standard error until it ends. */
   during<T>(work: () => Promise<T>): Promise<T>;
 }
 
@@ -17,16 +18,15 @@ const MOST_PERCENTAGE = 98;
 
 const totalOf = (percentage: number): number => (percentage > MOST_PERCENTAGE ? percentage : 100);
 
-/** For an engine that does not know how far it is, or a standard error that is no terminal. */
+/** For an engine that does not know how far it is. */
 export const NO_PROGRESS: QueryProgress = { during: (work) => work() };
 
-/** A bar on standard error for statements that take longer than a second. */
+/** A bar for statements that take longer than a second; lines, after five, where standard error is no terminal. */
 export function queryProgress(engine: QueryEngine): QueryProgress {
-  if (!process.stderr.isTTY || engine.progress === undefined) return NO_PROGRESS;
+  if (engine.progress === undefined) return NO_PROGRESS;
   return {
     async during(work) {
       const startedAt = performance.now();
-      const { progressView } = await import("./progress.js");
       const view = progressView("query", "text", "running");
       const timer = setInterval(() => {
         const elapsedMs = performance.now() - startedAt;

@@ -100,7 +100,7 @@ function environmentOf({ env }: CommandOptions): Record<string, string> {
 const LOG_LENGTH = 4000;
 
 /** A line that a command without a terminal logs every five seconds: only on a slow machine is there any. */
-const PROGRESS_LINE = /^(?:\{.*"msg":"progress"\}| {3}\S.* · .*)\n/gm;
+const PROGRESS_LINE = /^(?:\{.*"msg":"progress"\}| {3}\S.* (?:· |running for ).*)\n/gm;
 
 /**
  * A test that fails shows what its commands printed, and what those of its file's hooks did. @returns the result without

@@ -233,7 +233,7 @@ async function openDuckDB(lake: Lake, options: Options, statement?: string): Pro
   );
   const { session, snapshots, copies } = reader;
   await reportMovedLake(lake, session);
-  if (process.stderr.isTTY) for (const sql of TRACK_PROGRESS) await session.run(sql);
+  for (const sql of TRACK_PROGRESS) await session.run(sql);
   return {
     place: lakePlace(session, lake),
     snapshots,

@@ -8,6 +8,19 @@ export function cellText(value: PlainValue | undefined): string | undefined {
   return String(value).replace(CONTROL, escaped);
 }
 
+/** Decimals of a double in a table. Prices have at most four. */
+const DECIMALS = 6;
+
+/**
+ * A value as text in a table. Of a double it has six decimals at most, below one six digits: the rest are mostly those of the
+ * arithmetic.
+ */
+function tableText(value: PlainValue | undefined): string | undefined {
+  if (typeof value !== "number" || !Number.isFinite(value)) return cellText(value);
+  const rounded = Math.abs(value) < 1 ? value.toPrecision(DECIMALS) : value.toFixed(DECIMALS);
+  return String(Number(rounded));
+}
+
 const CONTROL = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
 const NAMED: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
 
@@ -26,7 +39,7 @@ export function isTemporal(type: string): boolean {
   return /^(DATE|TIMESTAMP.*)$/.test(type);
 }
 
-/** `table`: columns that do not fit are left out. `wide`: all columns. `lines`: one line for each value. */
+/** `table`: columns that do not fit are left out. `wide`: all columns. `lines`: one line for each value, with all its digits. */
 export const TABLE_MODES = ["table", "wide", "lines"] as const;
 export type TableMode = (typeof TABLE_MODES)[number];
 
@@ -54,7 +67,8 @@ export function resultTable(
 ): string {
   const width = Math.max(given, NARROWEST);
   if (columns.length === 0) return "";
-  const texts = rows.map((row) => row.map((value) => cellText(value) ?? MISSING));
+  const textOf = mode === "lines" ? cellText : tableText;
+  const texts = rows.map((row) => row.map((value) => textOf(value) ?? MISSING));
   const names = columns.map(({ name }) => cellText(name) ?? "");
   if (mode === "lines") return recordLines(names, texts, width);
   const limit = mode === "wide" ? Number.POSITIVE_INFINITY : width;

@@ -24,6 +24,24 @@ test("numbers are set to the right, wide characters take two columns, missing va
   ).toBe("name       close  note\n贵州茅台  1500.5  a\nAAPL           9  ·");
 });
 
+test("a double has six decimals at most, below one six digits; as lines, and for prices, all", () => {
+  const columns = [column("close", "DOUBLE"), column("r", "DOUBLE"), column("n", "BIGINT")];
+  const rows = [
+    [1234.5678, 0.0022172949002217113, "12345678901234567"],
+    [101_234_567.1234568, -0.09076520431426724, "1"],
+    [4.52, 1e-9 / 3, "1"],
+    [0, Number.MAX_VALUE, "1"],
+  ];
+  const [, ...lines] = show(columns, rows).split("\n");
+  expect(lines.map((line) => line.trim().split(/ +/))).toEqual([
+    ["1234.5678", "0.00221729", "12345678901234567"],
+    ["101234567.123457", "-0.0907652", "1"],
+    ["4.52", "3.33333e-10", "1"],
+    ["0", "1.7976931348623157e+308", "1"],
+  ]);
+  expect(show(columns, rows, 80, "lines")).toContain("0.0022172949002217113");
+});
+
 test("columns that do not fit are left out and named", () => {
   const columns = ["a", "b", "c", "d"].map((name) => column(name));
   const text = show(columns, [["1".repeat(10), "2".repeat(10), "3".repeat(10), "4".repeat(10)]], 40);

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { NO_PROGRESS, queryProgress } from "../../../src/cli/query-progress.js";
+import { queryProgress } from "../../../src/cli/query-progress.js";
 import { TRACK_PROGRESS } from "../../../src/db/session/session.js";
 import { emptySession } from "../../notebook/run-cells.js";
 
@@ -62,9 +62,16 @@ test("where DuckDB does not know it, the time that has passed", async () => {
   expect(text).not.toContain("left");
 });
 
-test("nothing is shown where standard error is no terminal", async () => {
+test("where standard error is no terminal, a line every five seconds", async () => {
   stderr.isTTY = false;
-  expect(queryProgress(await emptySession())).toBe(NO_PROGRESS);
+  expect(await shown(4900, (ms) => ms / 200)).toBe("");
+  written = "";
+  const lines = (await shown(11_000, (ms) => ms / 200)).split("\n");
+  expect(lines).toEqual([
+    expect.stringMatching(/^ {3}query +25 % · 15\.\d s left · [\d,]+ rows · [\d,]+ rows\/s$/),
+    expect.stringMatching(/^ {3}query +50 % · /),
+    "",
+  ]);
 });
 
 test("a session knows how far its statement is", async () => {
