@@ -379,23 +379,34 @@ function stoppedText(folder: string): string {
 }
 
 function checkText(check: DatasetCheck): string {
-  const { manifest, folder, damage, changes, otherwise, isReproduced } = check;
-  const past = changes.filter(isOfPast);
+  const { manifest, folder, damage, otherwise, isReproduced } = check;
   const lines = [
     `${paint("bold", manifest.name)}, ${manifest.spec.format}: ${isSound(check) ? paint("green", "sound") : paint("red", "not as it was made")}`,
     damage.length === 0
       ? `files: ${plural(manifest.files, "file")} as they were written`
       : `files: ${damage.slice(0, 5).join("; ")}${damage.length > 5 ? `; and ${damage.length - 5} more` : ""}`,
-    past.length === 0
-      ? `lake: nothing of its days has changed${changes.length > 0 ? ", while new ones came: --append adds them" : ""}`
-      : `lake: ${changesText(past)}`,
-    ...otherwise.map((text) => `${paint("yellow", "other:")} ${text}`),
+    ...lakeLines(check),
+    ...(check.otherLake === undefined ? otherwise : []).map((text) => `${paint("yellow", "other:")} ${text}`),
     ...(isReproduced === undefined
       ? []
       : [isReproduced ? "rebuilt: the same bytes" : paint("red", "rebuilt: other bytes")]),
     `${paint("dim", "in")} ${folder}`,
   ];
   return lines.join("\n");
+}
+
+/** What the lake has changed since, or that it is not the one that the dataset was built from. */
+function lakeLines({ manifest, folder, changes, otherLake }: DatasetCheck): string[] {
+  if (otherLake !== undefined)
+    return [
+      `lake: ${paint("red", "another one:")} the dataset was built from ${manifest.lake}, and ${otherLake} has not the rows that it was built from`,
+      `compare it with its own: barlake dataset verify ${folder} --lake ${manifest.lake}`,
+    ];
+  const past = changes.filter(isOfPast);
+  if (past.length > 0) return [`lake: ${changesText(past)}`];
+  return [
+    `lake: nothing of its days has changed${changes.length > 0 ? ", while new ones came: --append adds them" : ""}`,
+  ];
 }
 
 function listText(found: readonly FoundDataset[]): string {

@@ -21,6 +21,8 @@ export interface DatasetCheck {
   readonly damage: readonly string[];
   /** Tables whose version has changed. */
   readonly changes: readonly TableChange[];
+  /** The lake that it was compared with, where that is not the one of the manifest and lacks rows that it was built from. */
+  readonly otherLake: string | undefined;
   /** Other differences that would change a build: another program version, other views. */
   readonly otherwise: readonly string[];
   /** Whether a build from the same versions gave the same bytes; undefined if none was run. */
@@ -51,11 +53,16 @@ export async function verifyDataset(
     ...(manifest.views === viewsDigest(lake) ? [] : ["the SQL of views is another"]),
     ...(manifest.lake === lake.storage.location ? [] : [`it was made of the lake ${manifest.lake}`]),
   ];
+  const damage = await damageOf(storage, manifest, signal);
+  const changes = await changesSince(lake, manifest, { signal });
+  const { location } = lake.storage;
+  const isOther = manifest.lake !== location && changes.some(({ fault }) => fault !== undefined);
   return {
     folder,
     manifest,
-    damage: await damageOf(storage, manifest, signal),
-    changes: await changesSince(lake, manifest, { signal }),
+    damage,
+    changes,
+    otherLake: isOther ? location : undefined,
     otherwise,
     isReproduced: rebuild ? await comesOutAgain(lake, manifest, signal) : undefined,
   };

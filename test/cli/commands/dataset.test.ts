@@ -58,6 +58,15 @@ describe("barlake dataset", () => {
 
     expect((await run("list")).stdout).toMatch(/\ncn-daily +qlib +\S+ to \S+ +\d+ +[\d,]+ +[\d.]+ [kM]B /);
     writeFileSync(join(folder, "calendars/day.txt"), "");
+    const other = newLake();
+    await lakeUntil(other.lake.location, DAYS[100] as TradingDate);
+    const elsewhere = await runCli(["dataset", "verify", folder, "--lake", other.lake.location]);
+    other.remove();
+    expect(elsewhere.code).toBe(1);
+    expect(elsewhere.stdout).toContain(
+      `lake: another one: the dataset was built from ${lake.location}, and ${other.lake.location} has not the rows that it was built from\ncompare it with its own: barlake dataset verify ${folder} --lake ${lake.location}\n`,
+    );
+    expect(elsewhere.stdout).not.toContain("cannot be determined");
     const damaged = await run("verify");
     expect(damaged.code).toBe(1);
     expect(damaged.stdout).toContain("files: calendars/day.txt is not as it was written");
