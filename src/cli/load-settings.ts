@@ -32,6 +32,20 @@ export async function loadSettings(): Promise<LoadedSettings> {
   }
 }
 
+const KEY = "BARLAKE_API_KEY";
+
+/**
+ * Takes the key that `.env` has now, so that a process that runs for weeks uses another one. A key of the environment takes
+ * precedence, and where the file has none the last one remains.
+ *
+ * @param settings as they were when the process began.
+ */
+export function reloadKey(settings: readonly ResolvedSetting[]): void {
+  if (settings.some(({ variable, source }) => variable === KEY && source === "environment")) return;
+  const key = readEnvFile()[KEY];
+  if (key) process.env[KEY] = key;
+}
+
 function readEnvFile(): Readonly<Record<string, string | undefined>> {
   return parseEnv(readIfThere(ENV_FILE) ?? "");
 }

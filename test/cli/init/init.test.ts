@@ -27,7 +27,9 @@ test("what it makes runs as it is, over the lake that it was made for", async ()
   const { code, stdout } = await init(cwd, "--lake", lake.location, "--url", "https://service.example");
   expect(code).toBe(0);
   for (const file of MADE) expect(stdout).toContain(`made ${file}\n`);
-  expect(stdout).toMatch(/Next, with a service:[\s\S]*BARLAKE_API_KEY[\s\S]*npx barlake run my-daily/);
+  expect(stdout).toMatch(
+    /Next, with a service:[\s\S]*BARLAKE_API_KEY[\s\S]*npx barlake run my-daily\n +npx barlake schedule /,
+  );
   const config = await runCli(["config"], { cwd });
   expect(config.stdout).toMatch(new RegExp(`^lake +${lake.location} +barlake.config.json`, "m"));
   expect(config.stdout).toMatch(/^url +https:\/\/service\.example +barlake\.config\.json/m);

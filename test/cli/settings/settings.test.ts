@@ -1,9 +1,10 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { readConfig } from "../../../src/cli/config-file.js";
+import { reloadKey } from "../../../src/cli/load-settings.js";
 import { CONFIG_FIELDS, type ConfigField, resolveSettings, type Setting } from "../../../src/cli/settings.js";
 import { temporaryFolder } from "../../lake/temporary-lake.js";
 import { runCli } from "../run-cli.js";
@@ -78,6 +79,32 @@ test("each place goes before the next, seen from the command line", async () => 
   expect(await asked()).toBe("dotenv");
   expect(await asked([], { BARLAKE_LAKE: "environment" })).toBe("environment");
   expect(await asked(["--lake", "option"], { BARLAKE_LAKE: "environment" })).toBe("option");
+});
+
+test("a key of .env can be read again; one of the environment goes before it", () => {
+  const [folder, cwd] = [temporaryFolder(), process.cwd()];
+  const before = process.env.BARLAKE_API_KEY;
+  onTestFinished(() => {
+    process.chdir(cwd);
+    if (before === undefined) delete process.env.BARLAKE_API_KEY;
+    else process.env.BARLAKE_API_KEY = before;
+  });
+  process.chdir(folder);
+  const settingsOf = (environment: Record<string, string>, dotenv: Record<string, string>) =>
+    resolveSettings(environment, dotenv, new Map()).settings;
+  const key = { BARLAKE_API_KEY: "old" };
+  process.env.BARLAKE_API_KEY = "old";
+  writeFileSync(".env", "BARLAKE_API_KEY=new\nBARLAKE_LAKE=other\n");
+  reloadKey(settingsOf(key, {}));
+  expect(process.env.BARLAKE_API_KEY).toBe("old");
+  for (const settings of [settingsOf({}, key), settingsOf({}, {})]) {
+    process.env.BARLAKE_API_KEY = "old";
+    reloadKey(settings);
+    expect(process.env.BARLAKE_API_KEY).toBe("new");
+  }
+  rmSync(".env");
+  reloadKey(settingsOf({}, key));
+  expect(process.env.BARLAKE_API_KEY).toBe("new");
 });
 
 test("config shows where each value comes from, and no secret", async () => {

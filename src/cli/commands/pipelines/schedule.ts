@@ -5,7 +5,7 @@ import { dailyScrub } from "../../../jobs/maintenance/scrub-lake.js";
 import { dailyVacuum } from "../../../jobs/maintenance/vacuum-lake.js";
 import type { Pipeline } from "../../../jobs/pipeline/definition.js";
 import { loadPipeline, ownPipelines, pipelineFiles } from "../../../jobs/pipeline/load-pipeline.js";
-import { damageNotice, type Notice, sendNotice } from "../../../jobs/run/report/notify.js";
+import { damageNotice, type Notice, sendNotice, testNotice } from "../../../jobs/run/report/notify.js";
 import { lastRuns } from "../../../jobs/run/report/run-history.js";
 import { type RunReport, runPipeline } from "../../../jobs/run/run-pipeline.js";
 import { Leadership } from "../../../jobs/schedule/leadership.js";
@@ -19,6 +19,7 @@ import {
 } from "../../../jobs/schedule/run-schedule.js";
 import { type Lake, replacedText } from "../../../lake/lake.js";
 import { type Cli, EXIT, exitOfRun } from "../../cli.js";
+import { reloadKey } from "../../load-settings.js";
 import { lakeOption, openLake } from "../../options/lake-option.js";
 import { portOption, retentionOption, usersPipelines } from "../../options/options.js";
 import {
@@ -30,6 +31,7 @@ import {
 } from "../../options/service-option.js";
 import { progressView, showRun } from "../../progress.js";
 import { scheduleLog } from "../../reports/schedule-log.js";
+import { paint } from "../../text.js";
 import { scheduleDays } from "./pipelines.js";
 import { announce, type NotifyOptions, notifyOption, webhookOf } from "./run.js";
 
@@ -41,6 +43,7 @@ interface Options extends ServiceOptions, NotifyOptions {
   /** Milliseconds. */
   readonly retention: number;
   readonly scrub: boolean;
+  readonly testNotify?: boolean;
   readonly metricsPort?: number;
   readonly metricsHost: string;
 }
@@ -60,6 +63,7 @@ export function addSchedule(cli: Cli): void {
       .addOption(retentionOption("old versions remain readable for this time, as 30d or 12h", "30d"))
       .option("--no-scrub", "do not verify a part of the lake each day (all of it in four weeks)")
       .addOption(notifyOption())
+      .option("--test-notify", "send a test report to the webhook, say what came back, and end")
       .option("--metrics-port <n>", "serve /metrics and /healthz there; 0 takes a free port", portOption)
       .option("--metrics-host <address>", "address that the metrics are served on", "127.0.0.1"),
   )
@@ -79,7 +83,8 @@ Exit code: 0 when it is stopped; with --once that of the worst run, and at least
 Examples:
   barlake schedule
   barlake schedule reference daily ./pipelines/mine.ts --metrics-port 9464
-  barlake schedule --once                    every few minutes, by cron`,
+  barlake schedule --once                    every few minutes, by cron
+  barlake schedule --test-notify             is the webhook of BARLAKE_WEBHOOK right?`,
     )
     .action((names: readonly string[], options: Options) => cli.action(() => schedule(cli, names, options)));
 }
@@ -87,6 +92,7 @@ Examples:
 async function schedule(cli: Cli, names: readonly string[], options: Options): Promise<number> {
   const { pipelines, leftOut } = await scheduled(names);
   const webhooks = new Map(pipelines.map((pipeline) => [pipeline.name, webhookOf(pipeline, options)]));
+  if (options.testNotify) return await testWebhooks(webhooks, cli.signal);
   if (pipelines.some(({ kind }) => kind !== "files")) checkService(options);
   const lake = openLake(options);
   const catchUp = { missed: options.catchUp, neverRun: options.once === true };
@@ -156,11 +162,13 @@ async function schedule(cli: Cli, names: readonly string[], options: Options): P
     signal: cli.signal,
     isTradingDay,
     leading: leadership,
-    run: (pipeline) =>
-      runOnce(pipeline, lake, options, {
+    run: async (pipeline) => {
+      reloadKey(cli.settings);
+      return await runOnce(pipeline, lake, options, {
         ended: AbortSignal.any([cli.signal, leadership.lostOf(pipeline.name)]),
         onNote: (text) => log.note({ pipeline: pipeline.name }, text),
-      }),
+      });
+    },
     onEvent,
     vacuum: options.vacuum ? dailyVacuum(lake, options.retention, systemClock) : undefined,
     scrub: options.scrub ? dailyScrub(lake, systemClock) : undefined,
@@ -203,6 +211,34 @@ async function schedule(cli: Cli, names: readonly string[], options: Options): P
   }
   log.note({}, "ended");
   return EXIT.done;
+}
+
+/** Sends a test report to each webhook, and prints what came back. @throws {UsageError} where there is none. */
+async function testWebhooks(
+  webhooks: ReadonlyMap<string, string | undefined>,
+  signal: AbortSignal,
+): Promise<number> {
+  const found = new Set([...webhooks.values()].filter((webhook) => webhook !== undefined));
+  if (found.size === 0)
+    throw new UsageError("webhook: no pipeline has one", {
+      hint: "set BARLAKE_WEBHOOK in .env, notify of a pipeline, or --notify",
+    });
+  let code: number = EXIT.done;
+  for (const webhook of found) {
+    const names = [...webhooks].flatMap(([name, its]) => (its === webhook ? [name] : []));
+    const fault = await sendNotice(webhook, testNotice(systemClock.now()), { signal, retries: 0 });
+    const said =
+      fault === undefined
+        ? `${paint("green", "accepted:")} webhook at ${new URL(webhook).host}`
+        : `${paint("red", "not accepted:")} ${fault}`;
+    process.stdout.write(`${said} (of ${names.join(", ")})\n`);
+    if (fault !== undefined) code = EXIT.partial;
+  }
+  if (code !== EXIT.done)
+    process.stdout.write(
+      "check the whole address where it is set: --notify, notify of the pipeline, or BARLAKE_WEBHOOK\n",
+    );
+  return code;
 }
 
 interface Scheduled {

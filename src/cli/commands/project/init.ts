@@ -180,6 +180,7 @@ Next, with a service:
   npx barlake run reference                     # instruments and universes: the others choose from them
   npx barlake plan ${STARTER.pipeline}                     # what it would request; sends nothing
   npx barlake run ${STARTER.pipeline}
+  npx barlake schedule                          # runs both at their times, until it is stopped
 Or without one, on a lake that is empty:
   npx barlake sim                               # a simulated market
 Then:

@@ -60,20 +60,40 @@ export function noticeOf(
   };
 }
 
+/** A notice that is about no run: no request was sent, and nothing has landed. */
+const NO_RUN = {
+  run_id: null,
+  recovered: false,
+  stopped: null,
+  requests: { planned: 0, sent: 0, answered: 0, empty: 0, refused: 0, failed: 0 },
+  rows: 0,
+} as const;
+
+/** The notice by which a user finds out whether a webhook shows notices. @param now epoch milliseconds. */
+export function testNotice(now: number): Notice {
+  const at = new Date(now).toISOString();
+  const text = "barlake: a test. Reports of runs that are not complete come to this place.";
+  return {
+    ...NO_RUN,
+    text,
+    pipeline: "test",
+    status: "complete",
+    failures: [],
+    started_at: at,
+    finished_at: at,
+  };
+}
+
 /** The notice that files of a lake are damaged. @param now epoch milliseconds. */
 export function damageNotice({ damaged }: Pick<ScrubReport, "damaged">, now: number): Notice {
   const at = new Date(now).toISOString();
   const what = damaged.length === 1 ? "a file of the lake is" : `${damaged.length} files of the lake are`;
   const failures = damaged.map((reason) => ({ request: "scrub", reason, symbols: 0 }));
   return {
+    ...NO_RUN,
     text: `barlake: ${what} damaged: ${damaged[0]}. barlake repair restores it or has its rows requested again`,
     pipeline: "scrub",
-    run_id: null,
     status: "failed",
-    recovered: false,
-    stopped: null,
-    requests: { planned: 0, sent: 0, answered: 0, empty: 0, refused: 0, failed: 0 },
-    rows: 0,
     failures: failures.slice(0, MOST_FAILURES),
     started_at: at,
     finished_at: at,

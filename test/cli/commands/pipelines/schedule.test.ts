@@ -284,6 +284,52 @@ test.skipIf(SWEEP === "few")(
   },
 );
 
+test("--test-notify sends a test report, says what came back, and asks the service nothing", async () => {
+  pipelineFile({ cron: "* * * * * *" });
+  const hook = await webhook();
+  const tested = () =>
+    runCli(["schedule", "--test-notify", "./mine.mjs"], {
+      cwd: place,
+      env: { ...env, BARLAKE_WEBHOOK: hook.url },
+    });
+  const refused = await tested();
+  expect(refused).toMatchObject({ code: 1, stderr: "" });
+  expect(refused.stdout).toMatch(
+    /^not accepted: webhook at 127\.0\.0\.1:\d+: answered with status 500 \(of mine\)\ncheck the whole address /,
+  );
+  const accepted = await tested();
+  expect(accepted).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^accepted: webhook at 127\.0\.0\.1:\d+ \(of mine\)\n$/),
+  });
+  expect(refused.stdout + accepted.stdout).not.toMatch(/secret/);
+  expect(hook.bodies()).toMatchObject([
+    { pipeline: "test", text: expect.stringMatching(/^barlake: a test\./) },
+  ]);
+  expect(service.seen).toHaveLength(0);
+});
+
+test.skipIf(SWEEP === "few")("a running schedule takes another key of .env for its next run", async () => {
+  pipelineFile({ cron: "* * * * * *" });
+  const { BARLAKE_API_KEY: _, ...others } = env;
+  const dotenv = (key: string) => writeFileSync(join(place, ".env"), `BARLAKE_API_KEY=${key}\n`);
+  dotenv("an-old-secret");
+  service.script = (seen, response, index) => {
+    if (seen.headers["x-api-key"] === KEY) return right(seen, response, index);
+    dotenv(KEY);
+    json(response, 401, { code: "UNAUTHORIZED", message: "no" });
+  };
+  const { stderr } = await runProcess(["schedule", "./mine.mjs"], {
+    cwd: place,
+    env: others,
+    onLog: (text, child) => {
+      if (messages(text).includes("run ended: complete")) child.kill("SIGTERM");
+    },
+  });
+  expect(messages(stderr)).toEqual(expect.arrayContaining(["run ended: refused", "run ended: complete"]));
+  expect(stderr).not.toMatch(/secret/);
+});
+
 once("run notifies the webhook too; a failed notification does not change the run", async () => {
   pipelineFile([]);
   const hook = await webhook();
