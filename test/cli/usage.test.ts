@@ -72,9 +72,15 @@ test.each<[string, string[], RegExp]>([
   ["import into an unknown table", ["import", "nope", "x.csv"], /is one of bars_1d/],
   [
     "import of a file of unknown format",
-    ["import", "bars_1d", "x.xls"],
+    ["import", "bars_1d", "x.pdf"],
     /ending names no known format[\s\S]*hint:/,
   ],
+  [
+    "import of a workbook",
+    ["import", "bars_1d", "prices/x.xlsx"],
+    /x\.xlsx: is a workbook[\s\S]*hint: .*CSV UTF-8.* barlake import TABLE prices\/x\.csv/,
+  ],
+  ["a test of no webhook", ["schedule", "--test-notify"], /no pipeline has one[\s\S]*BARLAKE_WEBHOOK/],
   [
     "import with a bad unit",
     ["import", "bars_1d", "x.csv", "--volume-unit", "kilos"],

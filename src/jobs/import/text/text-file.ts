@@ -342,6 +342,11 @@ export class TextFiles {
 }
 
 function unknownEnding(path: string): UsageError {
+  const [, name] = /^(.+)\.(?:xls[xmb]?|ods)$/i.exec(path) ?? [];
+  if (name !== undefined)
+    return new UsageError(`file ${path}: is a workbook, and these are not read`, {
+      hint: `save each sheet as "CSV UTF-8" (in Excel: File, Save As), then: barlake import TABLE ${name}.csv`,
+    });
   return new UsageError(`file ${path}: its ending names no known format`, {
     hint: "name it .csv, .tsv, .txt, .json, .ndjson, .jsonl, .parquet or .arrow; text may be .gz, .zst or .zip",
   });
