@@ -1,7 +1,6 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { readCatalog } from "../src/db/read-catalog.js";
 import { Session } from "../src/db/session/session.js";
 import { Lake } from "../src/lake/lake.js";
@@ -278,6 +277,6 @@ export const GENERATED: Readonly<Record<string, () => Promise<string>>> = {
   "../llms.txt": llmsText,
 };
 
-if (process.argv[1] === fileURLToPath(import.meta.url))
+if (realpathSync(process.argv[1] ?? ".") === import.meta.filename)
   for (const [path, textOf] of Object.entries(GENERATED))
     writeFileSync(new URL(path, import.meta.url), await textOf());

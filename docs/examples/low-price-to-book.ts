@@ -1,4 +1,4 @@
-import { pathToFileURL } from "node:url";
+import { realpathSync } from "node:fs";
 import { dataset, Lake } from "barlake";
 import { Broker, type Quote } from "./broker.js";
 import { type Backtest, type Day, printReport } from "./report.js";
@@ -67,6 +67,6 @@ export async function lowPriceToBook(lake: Lake, cash = 10_000_000): Promise<Bac
   return { days, fills: broker.fills };
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
+if (realpathSync(process.argv[1] ?? ".") === import.meta.filename) {
   printReport("Low price to book", await lowPriceToBook(new Lake(process.argv[2] ?? "data")));
 }

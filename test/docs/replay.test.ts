@@ -1,9 +1,13 @@
-import { readFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { readFileSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import { chart, watch } from "../../docs/examples/live/intraday-chart.js";
 import { BARS_1M } from "../../src/schema/bars.js";
 import { replayRange } from "../../src/serve/replay/add-replay.js";
 import { ReplayClock } from "../../src/serve/replay/replay-clock.js";
+import { temporaryFolder } from "../lake/temporary-lake.js";
 import { KEY, landRows, newLake, serve } from "../serve/served-lake.js";
 import { handClock } from "../serve/stream/hand-clock.js";
 
@@ -74,6 +78,13 @@ test("a chart has the least value below and the greatest above, each as a column
   expect(chart([1, 2, 3, 4], 4, 1)).toBe("▁▃▆█  4");
   expect(chart([1, 3], 8, 2)).toBe(" █  3\n▁█  1");
   expect(chart(Array.from({ length: 240 }, (_, n) => n))).toMatch(/█ {2}239\n/);
+});
+
+test("the example runs where its path is a link", () => {
+  const link = join(temporaryFolder(), "chart.ts");
+  symlinkSync(fileURLToPath(new URL("../../docs/examples/live/intraday-chart.ts", import.meta.url)), link);
+  const { status } = spawnSync(process.execPath, ["--import", "tsx", link, "no address", "k", "600330.SH"]);
+  expect(status).toBe(1);
 });
 
 test("docs/service.md shows how the example is run, and its code is linked", () => {

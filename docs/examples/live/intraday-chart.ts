@@ -1,3 +1,4 @@
+import { realpathSync } from "node:fs";
 import { WebSocket } from "ws";
 
 /** What a chart needs from a service. */
@@ -100,7 +101,7 @@ export function chart(values: readonly number[], width = WIDTH, height = HEIGHT)
   }).join("\n");
 }
 
-if (process.argv[1] === import.meta.filename) {
+if (realpathSync(process.argv[1] ?? ".") === import.meta.filename) {
   const [, , url = "", key = "", ...symbols] = process.argv;
   await watch({ url, key, symbols, show: (text) => process.stdout.write(`\u001b[2J\u001b[H${text}`) });
 }
