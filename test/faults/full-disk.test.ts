@@ -172,7 +172,7 @@ test.skipIf(noLimits)("run: responses that could not be kept are requested again
     );
     expect(failed.code).toBe(1);
     expect(existsSync(join(target, table))).toBe(false);
-    const { code, stdout } = await runCli(command, { env });
+    const { code, stdout } = await runCli([...command, "-v"], { env });
     expect([code, stdout]).toEqual([0, expect.stringMatching(new RegExp(`^${table} +[\\d,]+ +0 +0`, "m"))]);
   }
   const expected: readonly string[] = pipelines.flatMap(([, tables]) => tables);

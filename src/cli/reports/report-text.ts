@@ -19,17 +19,20 @@ function saidOf(reason: SessionReason): string {
   return reason === "no_bar" ? "after the first bar, taken for suspended" : REASON_RULES[reason].says;
 }
 
-/** The requested, absent, unexplained and set-aside parts of a table; nothing if nothing was requested. */
-export function completenessLines(of: TableCompleteness): string[] {
-  const { dataset, asked, received, absent, unexplained, setAside, withdrawn } = of;
+/** The requested and absent parts of a table; nothing if nothing was requested. */
+export function askedLines({ dataset, asked, received, absent }: TableCompleteness): string[] {
+  if (asked.sessions === 0) return [];
+  const quiet = absent.map(({ reason, sessions }) => `${count(sessions)} ${saidOf(reason)}`);
+  return [
+    `${dataset}: asked for ${plural(asked.sessions, "session")} of ${plural(asked.symbols, "symbol")}, received ${plural(received.bars, "bar")}` +
+      (quiet.length > 0 ? `; sessions without a bar: ${quiet.join(", ")}` : ""),
+  ];
+}
+
+/** The unexplained, set-aside and withdrawn parts of a table. */
+export function openLines(of: TableCompleteness): string[] {
+  const { dataset, unexplained, setAside, withdrawn } = of;
   const lines: string[] = [];
-  if (asked.sessions > 0) {
-    const quiet = absent.map(({ reason, sessions }) => `${count(sessions)} ${saidOf(reason)}`);
-    lines.push(
-      `${dataset}: asked for ${plural(asked.sessions, "session")} of ${plural(asked.symbols, "symbol")}, received ${plural(received.bars, "bar")}` +
-        (quiet.length > 0 ? `; sessions without a bar: ${quiet.join(", ")}` : ""),
-    );
-  }
   if (unexplained.length > 0) {
     const windows = unexplained.map(
       ({ symbol, start, end }) => `${symbol} ${datesOf(symbol, { start, end })}`,
@@ -260,40 +263,76 @@ function aheadText(aheadMs: number | undefined): string {
   return `${paint("yellow", "warning:")} this machine's clock is ${duration(aheadMs)} ahead of the service's: what is newer than the service's time is left to later runs; set the clock that is wrong\n`;
 }
 
-function compactionLines(compaction: RunReport["compaction"]): string[] {
-  if (compaction === undefined) return [];
-  const done = compaction.tables.map(
+function compactedLines(compaction: RunReport["compaction"]): string[] {
+  return (compaction?.tables ?? []).map(
     ({ table: name, filesBefore, filesAfter }) =>
       `compacted ${name}: ${plural(filesBefore, "file")} before, ${count(filesAfter)} now`,
   );
-  const faults = compaction.faults.map(
-    (fault) => `${paint("yellow", "not compacted, rows as before:")} ${fault}`,
-  );
-  return [...done, ...faults];
 }
 
-/** The end of a run: what was requested, received, landed, set aside and left open. */
-export function runSummary(report: RunReport, lake: string): string {
+/** What the new and the changed rows of a run are, in one line. */
+function landedText(landed: readonly LandReport[]): string {
+  const parts = landed.flatMap(({ table: name, inserted, updated }) => {
+    const changed = updated > 0 ? `${count(updated)} changed` : "";
+    if (inserted + updated === 0) return [];
+    return [`${name} ${[inserted > 0 ? `${count(inserted)} new` : "", changed].filter(Boolean).join(", ")}`];
+  });
+  return parts.length === 0 ? "no new row" : `landed ${parts.join("; ")}`;
+}
+
+/** The first line about a run: how it ended, what it requested and what landed. */
+function headText(report: RunReport): string {
   const { requests } = report;
   const colour = report.status === "complete" ? "green" : "red";
+  const bad = (["refused", "failed"] as const).flatMap((what) =>
+    requests[what] > 0 ? [`${count(requests[what])} ${what}`] : [],
+  );
+  return (
+    `${paint("bold", report.pipeline)} ${paint(colour, report.status)} in ${duration(report.durationMs)}: ` +
+    `${plural(requests.sent, "request")}${bad.length > 0 ? ` (${bad.join(", ")})` : ""}; ${landedText(report.landed)}`
+  );
+}
+
+/** Failures with the same reason in one row: how many they are, and the first of them. */
+function failuresTable(failures: RunReport["failures"]): string {
+  const groups = [...groupBy(failures, ({ reason }) => reason)];
+  const rows = groups.slice(0, SHOWN).map(([reason, own]) => {
+    const more = own.length > 1 ? ` and ${count(own.length - 1)} more` : "";
+    return [`${own[0]?.request}${more}`, own.reduce((sum, one) => sum + one.symbols, 0), reason];
+  });
+  const left = groups.length > SHOWN ? `\nand ${plural(groups.length - SHOWN, "more reason")}` : "";
+  return table(["subject", "symbols", "reason"], rows) + left;
+}
+
+/** What of a run is open, and where all of it is said. */
+function openText({ runId, status, files }: RunReport, lake: string): string {
+  const open =
+    status === "complete"
+      ? "nothing is open"
+      : files === undefined
+        ? "the next run asks only for what is missing"
+        : "the next run reads what is open again";
+  return `${open}; everything about this run: barlake runs show ${runId} --lake ${lake}`;
+}
+
+/**
+ * The end of a run: what landed, what needs an action, what is open, and where to read more.
+ *
+ * @param isVerbose whether it also says what was requested and received, which rows landed and changed, and since when new lists
+ *   are known.
+ */
+export function runSummary(report: RunReport, lake: string, isVerbose = false): string {
+  const { requests, landed, completeness, compaction } = report;
   const lines = [
     clockText(report.clockShiftMs) +
       aheadText(report.clockAheadMs) +
-      `${paint("bold", report.pipeline)} ${paint(colour, report.status)} in ${duration(report.durationMs)}: ` +
-      `${plural(requests.sent, "request")} (${requests.answered} answered, ${requests.empty} empty, ${requests.refused} refused, ${requests.failed} failed), ` +
-      `${plural(report.rows, "row")}, ${size(report.bytes)}`,
+      (report.files === undefined ? headText(report) : `${filesHead(report)}; ${landedText(landed)}`),
   ];
-  if (report.files !== undefined) lines[0] = clockText(report.clockShiftMs) + filesHead(report);
-  else if (requests.sent === 0 && report.status === "complete")
+  if (report.files === undefined && requests.sent === 0 && report.status === "complete")
     lines.push("nothing to ask for: the lake has it all");
-  // A table that nothing was ever written to has no version, and nothing to say.
-  const landed = report.landed.filter(({ version }) => version >= 0);
-  if (landed.length > 0) lines.push(landedTable(landed), ...changesTable(landed));
-  lines.push(...referenceTable(report.changes));
-  lines.push(...newListLines(report.lists.filter(({ isNew }) => isNew)));
+  if (isVerbose) lines.push(...detailLines(report));
   if (report.rejected.length > 0) lines.push("", rejectedTable(report.rejected, lake));
-  for (const one of report.completeness)
-    lines.push(...completenessLines(one), ...earlierBarsLines(one.dataset, one.asked.start, report.lists));
+  lines.push(...completeness.flatMap(openLines));
   for (const { dataset, requested, returned, missing } of report.symbols) {
     if (returned === requested) continue;
     const more = requested - returned > missing.length ? " ..." : "";
@@ -301,24 +340,41 @@ export function runSummary(report: RunReport, lake: string): string {
       `${dataset}: nothing came of ${plural(requested - returned, "symbol")} of ${count(requested)}: ${missing.join(" ")}${more}`,
     );
   }
-  lines.push(...compactionLines(report.compaction));
+  for (const fault of compaction?.faults ?? [])
+    lines.push(`${paint("yellow", "not compacted, rows as before:")} ${fault}`);
   for (const { dataset, reason } of report.notOffered)
     lines.push(`${paint("yellow", "note:")} the service does not offer ${dataset} to this key: ${reason}`);
+  const failures = report.failures.filter(({ reason }) => reason !== report.stopped);
   if (report.files !== undefined) lines.push(...filesLines(report.files));
-  else if (report.failures.length > 0) {
-    const rows = report.failures.slice(0, SHOWN).map((f) => [f.request, f.symbols, f.reason]);
-    // Not all of them are requests that failed: a list may lack rows, and some symbols cannot be requested at all.
-    lines.push(
-      "",
-      paint("red", plural(report.failures.length, "problem")),
-      table(["subject", "symbols", "reason"], rows),
-    );
-  }
+  // Not all of them are requests that failed: a list may lack rows, and some symbols cannot be requested at all.
+  else if (failures.length > 0)
+    lines.push("", paint("red", plural(failures.length, "problem")), failuresTable(failures));
   if (report.stopped !== undefined)
     lines.push(`${paint("red", "stopped:")} ${inOptionWords(report.stopped)}`);
-  if (report.status !== "complete" && report.files === undefined)
-    lines.push("the next run asks only for what is missing");
+  lines.push(openText(report, lake));
   return lines.join("\n");
+}
+
+/** What a run requested and received, and the rows that it landed. */
+function detailLines(report: RunReport): string[] {
+  const { answered, empty, refused, failed } = report.requests;
+  // A table that nothing was ever written to has no version, and nothing to say.
+  const landed = report.landed.filter(({ version }) => version >= 0);
+  return [
+    ...(report.files === undefined
+      ? [
+          `${count(answered)} answered, ${count(empty)} empty, ${count(refused)} refused, ${count(failed)} failed; ${plural(report.rows, "row")}, ${size(report.bytes)} received`,
+        ]
+      : []),
+    ...(landed.length > 0 ? [landedTable(landed), ...changesTable(landed)] : []),
+    ...referenceTable(report.changes),
+    ...newListLines(report.lists.filter(({ isNew }) => isNew)),
+    ...report.completeness.flatMap((one) => [
+      ...askedLines(one),
+      ...earlierBarsLines(one.dataset, one.asked.start, report.lists),
+    ]),
+    ...compactedLines(report.compaction),
+  ];
 }
 
 /** Reports that the clock was changed during the run: times in its records may jump. */

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { completenessLines } from "../../../src/cli/reports/report-text.js";
+import { askedLines, openLines } from "../../../src/cli/reports/report-text.js";
+import type { TableCompleteness } from "../../../src/jobs/run/report/completeness.js";
 
 const NOTHING = {
   dataset: "bars_1d",
@@ -16,11 +17,11 @@ const WINDOW = {
 };
 
 test("a run in which nothing was asked for says nothing", () => {
-  expect(completenessLines(NOTHING)).toEqual([]);
+  expect([...askedLines(NOTHING), ...openLines(NOTHING)]).toEqual([]);
 });
 
 test("what is absent, unexplained, set aside or withdrawn is said with symbol, days of the exchange and bars", () => {
-  const text = completenessLines({
+  const facts: TableCompleteness = {
     ...NOTHING,
     asked: { symbols: 2, sessions: 10 },
     received: { bars: 4 },
@@ -28,9 +29,11 @@ test("what is absent, unexplained, set aside or withdrawn is said with symbol, d
     unexplained: [{ symbol: "600519.SH", ...WINDOW }],
     setAside: [{ symbol: "000001.SZ", window: WINDOW, bars: 232 }],
     withdrawn: [{ symbol: "000001.SZ", window: WINDOW, bars: 1 }],
-  }).join("\n");
-  expect(text).toContain("asked for 10 sessions of 2 symbols, received 4 bars");
-  expect(text).toContain("5 not in a response that had the others");
+  };
+  const asked = askedLines(facts).join("\n");
+  expect(asked).toContain("asked for 10 sessions of 2 symbols, received 4 bars");
+  expect(asked).toContain("5 not in a response that had the others");
+  const text = openLines(facts).join("\n");
   expect(text).toContain("600519.SH 2024-01-08 to 2024-01-12");
   expect(text).toContain("000001.SZ 2024-01-08 to 2024-01-12 (232 bars)");
   expect(text).toContain("(1 bar)");

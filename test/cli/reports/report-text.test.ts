@@ -11,7 +11,7 @@ test("a response of a wrong type is said to be one, and no number of rows is mad
   expect(rejectedTable([{ ...wrong, rows: 2 }], "data")).toMatch(/^2 rows set aside/);
 });
 
-test("a table that has no version is not listed among what landed", () => {
+test("a run says what landed, what is open and where to read more; with -v, what was requested and each table", () => {
   const counts = { inserted: 1, updated: 0, unchanged: 0, filesAdded: 1, sample: [] };
   const report = {
     pipeline: "daily",
@@ -19,7 +19,7 @@ test("a table that has no version is not listed among what landed", () => {
     requests: { sent: 1, answered: 1, empty: 0, refused: 0, failed: 0, planned: 1 },
     landed: [
       { ...counts, table: "bars_1d", version: 0 },
-      { ...counts, table: "trading_days", version: -1 },
+      { ...counts, inserted: 0, filesAdded: 0, table: "trading_days", version: -1 },
     ],
     ...Object.fromEntries(
       ["changes", "lists", "rejected", "failures", "symbols", "completeness", "notOffered"].map((n) => [
@@ -28,9 +28,16 @@ test("a table that has no version is not listed among what landed", () => {
       ]),
     ),
   } as unknown as RunReport;
-  const text = runSummary({ ...report, rows: 1, bytes: 1, durationMs: 1 }, "data");
-  expect(text).toContain("bars_1d");
-  expect(text).not.toMatch(/trading_days|-1/);
+  const facts = { ...report, runId: "20261120T103000Z-3f9c1a", rows: 1, bytes: 1, durationMs: 1 };
+  expect(runSummary(facts, "data").split("\n")).toEqual([
+    "daily complete in 1 ms: 1 request; landed bars_1d 1 new",
+    "nothing is open; everything about this run: barlake runs show 20261120T103000Z-3f9c1a --lake data",
+  ]);
+  const text = runSummary(facts, "data", true);
+  expect(text).toContain("\n1 answered, 0 empty, 0 refused, 0 failed; 1 row, 1 B received\n");
+  expect(text).toMatch(/^bars_1d +1 +0 +0 +1 +0$/m);
+  // A table that has no version has nothing to say.
+  expect(text).not.toMatch(/^trading_days/m);
 });
 
 test("the head of what went wrong is true of requests that failed, lists that lack rows, and of other things", () => {
@@ -58,4 +65,8 @@ test("the head of what went wrong is true of requests that failed, lists that la
   const healed = summary({ refused: 1, failed: 0 }, [incomplete]);
   expect(healed).toMatch(/\n\n1 problem\nsubject /);
   for (const text of [mixed, healed]) expect(text).not.toMatch(/(failed|incomplete) request/);
+  // Equal reasons have one row.
+  const more = Array.from({ length: 6 }, (_, n) => ({ ...failed, request: `bars_1d ${n}`, symbols: 10 }));
+  const equal = summary({ refused: 0, failed: 7 }, [failed, ...more, incomplete]);
+  expect(equal).toMatch(/\n8 problems\n.*\ninstruments 000001 and 6 more +60 +status 500\nuniverses 000003 /);
 });

@@ -57,7 +57,8 @@ test("the report and status say since when the lists are known; the text of a ru
   const american = { dataset: "instruments", list: "US", region: "US", since: "2024-01-12" };
   const members = { dataset: "universe_members", list: "U", region: "CN", since: "2024-01-13" };
   expect(first.lists).toMatchObject([instruments, american, members].map((one) => ({ ...one, isNew: true })));
-  const text = runSummary(first, "lake");
+  expect(runSummary(first, "lake")).not.toMatch(/known since|what left/);
+  const text = runSummary(first, "lake", true);
   expect(text).toContain("instruments of SH known since 2024-01-13\n");
   expect(text).toContain("instruments of US known since 2024-01-12\n");
   expect(text).toContain("members of U known since 2024-01-13\n");
@@ -68,7 +69,7 @@ test("the report and status say since when the lists are known; the text of a ru
   expect(second.lists).toMatchObject(
     [instruments, american, members].map((one) => ({ ...one, isNew: false })),
   );
-  expect(runSummary(second, "lake")).not.toMatch(/known since|what left/);
+  expect(runSummary(second, "lake", true)).not.toMatch(/known since|what left/);
 
   clock.advance(9 * DAY);
   universes = ["U", "V"];
@@ -76,7 +77,7 @@ test("the report and status say since when the lists are known; the text of a ru
   expect(third.lists.filter(({ isNew }) => isNew)).toMatchObject([
     { dataset: "universe_members", list: "V", since: "2024-01-23" },
   ]);
-  expect(runSummary(third, "lake")).toMatch(/note: members of V known since 2024-01-23\n/);
+  expect(runSummary(third, "lake", true)).toMatch(/note: members of V known since 2024-01-23\n/);
 
   // A run of bars names the lists that its symbols come from, and no others.
   const daily = await run(DAILY);
@@ -88,11 +89,11 @@ test("the report and status say since when the lists are known; the text of a ru
     status: "complete",
     completeness: [{ asked: { start: Date.parse("2024-01-07T16:00:00Z") } }],
   });
-  expect(runSummary(daily, "lake")).toMatch(
+  expect(runSummary(daily, "lake", true)).toMatch(
     /^note: bars_1d: the symbols are the instruments of SH since 2024-01-13; what left these lists before was not asked for; request such symbols by name, with --symbols$/m,
   );
   const later = await run({ ...DAILY, name: "later", from: "2024-01-15" }, { symbols: ["600519.SH"] });
-  expect(runSummary(later, "lake")).not.toMatch(/what left/);
+  expect(runSummary(later, "lake", true)).not.toMatch(/what left/);
 
   const shown = await runCli(["status", "--lake", lake.location]);
   expect(shown.stdout).toMatch(/^instruments +US +2024-01-12 +1 +US$/m);

@@ -25,6 +25,7 @@ import {
 } from "../../options/lake-option.js";
 import { type PointInTimeOptions, pointInTimeOf, pointInTimeOptions } from "../../options/options.js";
 import { knownListLines } from "../../reports/report-text.js";
+import { instantText } from "../../reports/schedule-log.js";
 import { count, paint, plural, size, table } from "../../text.js";
 
 interface TableRow {
@@ -42,6 +43,7 @@ type StatusRow = TableRow & { readonly verified_at: Date | null };
 interface RunRow {
   readonly run_id: string;
   readonly pipeline: string;
+  readonly started_at: Date;
   /** Null of a run that goes on. */
   readonly status: RunStatus | null;
   readonly requests: bigint;
@@ -102,10 +104,10 @@ export function addStatus(cli: Cli): void {
         const runs = await readable(["requests", "runs"], () =>
           reader.json<RunRow>(
             `WITH asked AS (
-             SELECT run_id, any_value(pipeline) AS pipeline, count(*) FILTER (attempts > 0) AS requests,
+             SELECT run_id, any_value(pipeline) AS pipeline, min(asked_at) AS asked_at, count(*) FILTER (attempts > 0) AS requests,
                count(*) FILTER (status IN ('refused', 'failed')) AS bad, sum("rows")::BIGINT AS rows, sum(bytes)::BIGINT AS bytes
              FROM requests GROUP BY run_id)
-           SELECT run_id, coalesce(asked.pipeline, runs.pipeline) AS pipeline, status, coalesce(requests, 0) AS requests,
+           SELECT run_id, coalesce(asked.pipeline, runs.pipeline) AS pipeline, coalesce(started_at, asked_at) AS started_at, status, coalesce(requests, 0) AS requests,
              coalesce(bad, 0) AS bad, coalesce(asked."rows", 0) AS rows, coalesce(asked.bytes, 0) AS bytes
            FROM asked FULL JOIN runs USING (run_id) WHERE asked.run_id IS NOT NULL OR status = 'killed'
            ORDER BY run_id DESC LIMIT 5`,
@@ -269,17 +271,22 @@ function print({ tables, bars, lists, coverage, unvouched, runs, refusedNow }: S
   lines.push(...knownListLines(lists), ...coverageLines(coverage), ...unvouchedLines(unvouched));
   if (runs.length > 0) {
     const rows = runs.map((r) => [
-      r.run_id,
+      instantText(r.started_at)?.slice(0, 16),
       r.pipeline,
-      r.status === "killed" ? paint("red", r.status) : r.status,
+      r.status === null ? "running" : paint(r.status === "complete" ? "green" : "red", r.status),
       count(Number(r.requests)),
       count(Number(r.rows)),
       size(Number(r.bytes)),
       r.bad > 0n ? paint("red", String(r.bad)) : "0",
+      r.run_id,
     ]);
     lines.push(
       "",
-      table(["last runs", "pipeline", "status", "requests", "rows", "received", "failed"], rows),
+      table(
+        ["last runs (UTC)", "pipeline", "ended", "requests", "rows", "received", "not answered", "run"],
+        rows,
+      ),
+      "everything about one of them: barlake runs show RUN",
     );
   }
   if (refusedNow.length > 0) {

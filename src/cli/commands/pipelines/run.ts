@@ -69,6 +69,7 @@ export async function announce(
 
 interface Options extends ServiceOptions, DemandOptions, NotifyOptions {
   readonly dryRun?: boolean;
+  readonly verbose?: boolean;
   readonly compact: boolean;
 }
 
@@ -76,6 +77,7 @@ export function addRun(cli: Cli): void {
   serviceOptions(
     demandOptions(cli.program.command("run"))
       .option("--dry-run", "print the plan and send nothing")
+      .option("-v, --verbose", "also say what was requested and received, and which rows landed and changed")
       .option("--no-compact", "do not compact tables with many small files at the end"),
   )
     .addOption(notifyOption())
@@ -125,7 +127,7 @@ Examples:
           if (lost?.aborted) throw lost.reason;
           if (settled.kind === "reported") {
             if (options.json) printJson(settled.report);
-            else process.stdout.write(`${runSummary(settled.report, options.lake)}\n`);
+            else process.stdout.write(`${runSummary(settled.report, options.lake, options.verbose)}\n`);
           }
           // A mistake in the command is for who typed it, and no news for the team.
           const isTyped = settled.kind === "threw" && settled.error instanceof UsageError;
