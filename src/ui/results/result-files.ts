@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { rmSync, statSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { QueryError, UsageError } from "../../core/errors.js";
 import type { QueryEngine } from "../../db/query-engine.js";
 import { ident, literal } from "../../db/quote.js";
@@ -13,6 +14,7 @@ import {
   type ExportJob,
   MOST_TEXT,
   type ProcessSetting,
+  type RowsChoice,
   type RowsJob,
   type StoredResult,
 } from "../process/jobs.js";
@@ -138,6 +140,8 @@ const TABLE = `${READ}.${RESULT_TABLE}`;
 export class ResultReader {
   readonly #setting: Pick<ProcessSetting, "results" | "spill">;
   #database: Promise<Session> | undefined;
+  #attachedId: string | undefined;
+  #chosen: { readonly choice: RowsChoice & { readonly id: string }; readonly rows: number } | undefined;
 
   constructor(setting: Pick<ProcessSetting, "results" | "spill">) {
     this.#setting = setting;
@@ -147,7 +151,12 @@ export class ResultReader {
   rows(job: RowsJob): Promise<string> {
     return this.#attached(job.id, async (session) => {
       const { from, count } = job;
-      const { sql, rows } = await rowsSql(session, job);
+      const [first, end] = [from, from + count].map((row) => `${literal(String(row))}::BIGINT`);
+      const isChosen = job.column !== undefined || job.contains !== undefined;
+      const rows = isChosen ? await this.#chosenRows(session, job) : job.rows;
+      const sql = isChosen
+        ? `SELECT r.* FROM ${CHOSEN} c JOIN ${TABLE} r ON r.rowid = c.chosen WHERE c.rowid >= ${first} AND c.rowid < ${end} ORDER BY c.rowid`
+        : `SELECT * FROM ${TABLE} WHERE rowid >= ${first} AND rowid < ${end} ORDER BY rowid`;
       const { columns } = await session.result(sql, new Map(), count);
       const report: RowsReport = { from, rows, columns: columns.map((column) => formatValues(column)) };
       const text = JSON.stringify(report);
@@ -167,6 +176,21 @@ export class ResultReader {
     });
   }
 
+  /** Has the rows of a choice in {@link CHOSEN}, which has those of the last one. @returns their number */
+  async #chosenRows(session: Session, { id, column, isDescending, contains }: RowsJob): Promise<number> {
+    const choice = { id, column, isDescending, contains };
+    const before = this.#chosen;
+    if (before !== undefined && isDeepStrictEqual(before.choice, choice)) return before.rows;
+    this.#chosen = undefined;
+    const rows = await choose(session, choice);
+    this.#chosen = { choice, rows };
+    return rows;
+  }
+
+  /**
+   * The file stays attached until another one is read: the blocks of each window would be read again, and the allocator of
+   * DuckDB returns those of detached files late.
+   */
   async #attached<T>(id: string, work: (session: Session) => Promise<T>): Promise<T> {
     this.#database ??= Session.open({
       memoryLimit: READER_MEMORY,
@@ -174,23 +198,27 @@ export class ResultReader {
       spillUnder: this.#setting.spill,
     });
     const session = await this.#database;
-    await session.run(`ATTACH ${literal(resultFile(this.#setting.results, id))} AS ${READ} (READ_ONLY)`);
-    try {
-      return await work(session);
-    } finally {
-      await session.run(`DETACH ${READ}`);
+    if (this.#attachedId !== id) {
+      this.#attachedId = undefined;
+      await session.run(`DETACH DATABASE IF EXISTS ${READ}`);
+      await session.run(`ATTACH ${literal(resultFile(this.#setting.results, id))} AS ${READ} (READ_ONLY)`);
+      this.#attachedId = id;
     }
+    return work(session);
   }
 }
 
-/** The statement of the requested rows, and the number of all rows that fit. @throws {UsageError} for no column */
-async function rowsSql(
+/** The rows that fit a choice, in its order: the ids of their rows in {@link TABLE}, by position. */
+const CHOSEN = "temp.chosen_rows";
+
+/**
+ * Writes the rows that fit a choice into {@link CHOSEN}: eight bytes a row, so that scrolling does not order or filter all
+ * rows for each window. @returns their number. @throws {UsageError} for no column
+ */
+async function choose(
   session: Session,
-  { rows, from, count, column, isDescending = false, contains }: RowsJob,
-): Promise<{ readonly sql: string; readonly rows: number }> {
-  const [first, end] = [from, from + count].map((row) => `${literal(String(row))}::BIGINT`);
-  if (column === undefined && contains === undefined)
-    return { sql: `SELECT * FROM ${TABLE} WHERE rowid >= ${first} AND rowid < ${end} ORDER BY rowid`, rows };
+  { column, isDescending = false, contains }: RowsChoice,
+): Promise<number> {
   const columns = await session.json<{ name: string }>(
     `SELECT column_name AS name FROM duckdb_columns() WHERE database_name = ${literal(READ)} ORDER BY column_index`,
   );
@@ -201,11 +229,13 @@ async function rowsSql(
   const fits = names.map((name) => `contains(lower(${name}::VARCHAR), lower(${sought}))`).join(" OR ");
   const where = contains === undefined ? "" : ` WHERE ${fits}`;
   const order = [...ordered.map((name) => `${name} ${isDescending ? "DESC" : "ASC"} NULLS LAST`), "rowid"];
-  const [{ n } = { n: rows }] = await session.json<{ n: number }>(
-    `SELECT count(*)::INTEGER AS n FROM ${TABLE}${where}`,
+  await session.run(
+    `CREATE OR REPLACE TEMP TABLE ${CHOSEN} AS SELECT rowid AS chosen FROM ${TABLE}${where} ORDER BY ${order.join(", ")}`,
   );
-  const range = `LIMIT ${literal(String(count))}::BIGINT OFFSET ${first}`;
-  return { sql: `SELECT * FROM ${TABLE}${where} ORDER BY ${order.join(", ")} ${range}`, rows: n };
+  const [{ n } = { n: 0 }] = await session.json<{ n: number }>(
+    `SELECT count(*)::INTEGER AS n FROM ${CHOSEN}`,
+  );
+  return n;
 }
 
 async function arrowOf(session: Session): Promise<AsyncGenerator<Uint8Array>> {

@@ -2,11 +2,13 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, watch, writeFileSync } fro
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { tableFromIPC } from "@uwdata/flechette";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, expect, test, vi } from "vitest";
+import { Session } from "../../../src/db/session/session.js";
 import { Lake } from "../../../src/lake/lake.js";
 import type { ResultReport, RowsReport } from "../../../src/ui/page-data.js";
+import type { RowsChoice } from "../../../src/ui/process/jobs.js";
 import { QueryProcesses } from "../../../src/ui/process/query-processes.js";
-import { ResultFiles } from "../../../src/ui/results/result-files.js";
+import { ResultFiles, ResultReader } from "../../../src/ui/results/result-files.js";
 import { StoredResults } from "../../../src/ui/results/stored-results.js";
 import { openSession } from "../../lake/temporary-lake.js";
 import { PATIENT } from "../patient-session.js";
@@ -81,6 +83,31 @@ test("all rows are ordered by a column, and filtered by a text of any value", as
   expect(await first({ contains: "ROW 29999" })).toEqual([11, ["29,999", "299,990"], [null, "299,990"]]);
   expect(await first({ contains: "'; DROP TABLE" })).toEqual([0, [], []]);
   await expect(rowsOf(id, 0, 1, { column: 6 })).rejects.toThrow("no column 6");
+});
+
+test("a choice is ordered and filtered once, however many of its rows are read", async () => {
+  const { all } = await stored([SQL.replace("300000", "1000"), "SELECT 7 - i AS i FROM range(5) t(i)"]);
+  const [large = "", small = ""] = all.map(({ id }) => id ?? "");
+  using ordering = vi.spyOn(Session.prototype, "run");
+  const reader = new ResultReader({ results: processes.folder, spill: join(folder, "spill") });
+  const read = async (id: string, from: number, choice: RowsChoice): Promise<unknown> => {
+    const rows = id === large ? 1000 : 5;
+    const text = await reader.rows({ kind: "rows", id, rows, from, count: 2, ...choice });
+    return (JSON.parse(text) as RowsReport).columns[0];
+  };
+  const builds = (): number => ordering.mock.calls.filter(([sql]) => sql.includes("ORDER BY")).length;
+  const down = { column: 0, isDescending: true };
+  expect(await read(large, 0, down)).toEqual(["999", "998"]);
+  expect(await read(large, 500, down)).toEqual(["499", "498"]);
+  expect(await read(large, 998, down)).toEqual(["1", "0"]);
+  expect(builds()).toBe(1);
+  expect(await read(large, 0, { contains: "ROW 99" })).toEqual(["99", "990"]);
+  expect(await read(large, 9, { contains: "ROW 99" })).toEqual(["998", "999"]);
+  expect(builds()).toBe(2);
+  // Another result, and a choice of before.
+  expect(await read(small, 0, down)).toEqual(["7", "6"]);
+  expect(await read(large, 0, down)).toEqual(["999", "998"]);
+  expect(builds()).toBe(4);
 });
 
 test("rows of several groups are stored, and come in windows from any offset", async () => {
