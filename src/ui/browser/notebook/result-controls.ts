@@ -1,6 +1,7 @@
 import type { ResultReport, RowsReport, StoredReport } from "../../page-data.js";
 import { apiAddress, askJson, faultOf } from "../fetch-data.js";
 import { bytes, count } from "../formats.js";
+import { chartPicture } from "./chart-picture.js";
 import { notebookText } from "./notebook-texts.js";
 
 /** Largest height of the scrolled content, in pixels. Browsers draw nothing beyond about ten million. */
@@ -206,54 +207,6 @@ class ChosenRows {
   }
 }
 
-/**
- * The picture of a drawn chart as a file, with the colours of the page: SVG, or PNG of candles, which are drawn on layers of
- * canvases of one place. Undefined where nothing is drawn yet.
- */
-async function pictureOf(
-  figure: HTMLElement,
-): Promise<{ readonly blob: Blob; readonly name: string } | undefined> {
-  const { backgroundColor: paper, color, fontFamily } = getComputedStyle(document.body);
-  const drawn = [...figure.querySelectorAll("svg")].filter((svg) => svg.querySelector("svg, g") !== null);
-  const size = (svg: SVGElement): number => svg.clientWidth * svg.clientHeight;
-  const largest = drawn.sort((a, b) => size(b) - size(a))[0];
-  const canvases = [...figure.querySelectorAll("canvas")];
-  if (canvases.length === 0 && largest !== undefined) {
-    const copy = largest.cloneNode(true) as SVGElement;
-    const parts = [...largest.querySelectorAll("*")];
-    for (const [at, part] of [...copy.querySelectorAll("*")].entries())
-      for (const name of ["fill", "stroke"] as const)
-        if (part.getAttribute(name)?.startsWith("var(") === true)
-          part.setAttribute(name, getComputedStyle(parts[at] as Element)[name]);
-    copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
-    copy.setAttribute("style", `background:${paper};color:${color};font-family:${fontFamily}`);
-    const text = new XMLSerializer().serializeToString(copy);
-    return { blob: new Blob([text], { type: "image/svg+xml" }), name: "chart.svg" };
-  }
-  const place = figure.getBoundingClientRect();
-  const scale = devicePixelRatio;
-  const whole = document.createElement("canvas");
-  whole.width = Math.ceil(place.width * scale);
-  whole.height = Math.ceil(place.height * scale);
-  const pen = whole.getContext("2d");
-  if (pen === null || canvases.length === 0) return undefined;
-  pen.fillStyle = paper;
-  pen.fillRect(0, 0, whole.width, whole.height);
-  for (const canvas of canvases) {
-    const { left, top, width, height } = canvas.getBoundingClientRect();
-    if (canvas.width === 0 || canvas.height === 0) continue;
-    pen.drawImage(
-      canvas,
-      (left - place.left) * scale,
-      (top - place.top) * scale,
-      width * scale,
-      height * scale,
-    );
-  }
-  const blob = await new Promise<Blob | null>((resolve) => whole.toBlob(resolve, "image/png"));
-  return blob === null ? undefined : { blob, name: "chart.png" };
-}
-
 /** Downloads a content as a file. */
 export function saveBlob(blob: Blob, name: string): void {
   const link = document.createElement("a");
@@ -356,7 +309,7 @@ export function resultControls(
     picture.type = "button";
     picture.textContent = notebookText("picture");
     picture.addEventListener("click", () => {
-      void pictureOf(figure).then((made) => made && saveBlob(made.blob, made.name));
+      void chartPicture(figure).then((made) => made && saveBlob(made.blob, made.name));
     });
   }
   section.append(links);
