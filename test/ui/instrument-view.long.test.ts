@@ -222,6 +222,42 @@ describe.skipIf(!hasChromium())("the view Instrument in a browser", () => {
     expect(faults).toEqual([]);
   });
 
+  test("each range begins with its first bar, and shows none before it", async () => {
+    const lake = new Lake(join(visit.folder, "ranges"), { hasDatabase: false });
+    const newest = Date.parse("2026-05-31T00:00:00+08:00");
+    const bars = Array.from({ length: 500 }, (_, n) => ({ at: newest - n * DAY_MS, close: 10 }));
+    using session = await Session.open();
+    await land(session, lake, BARS_1D, bars);
+    await using ranges = await startWorkspace(lake, { limits: PATIENT });
+    await using watched = await openWatched(visit.browser);
+    const { page, faults } = watched;
+    await page.goto(ranges.address("/instrument/600519.SH"));
+    await page.locator('.stage[data-shown="600519.SH 1d forward"] canvas').first().waitFor();
+    const box = await page.locator(".drawing").boundingBox();
+    const firstInView = async (): Promise<string> => {
+      // The pointer moves, also where it is there already.
+      await page.mouse.move((box?.x ?? 0) + 100, (box?.y ?? 0) + 200);
+      await page.mouse.move((box?.x ?? 0) + 1, (box?.y ?? 0) + 200);
+      return page.locator(".legend b").first().innerText();
+    };
+    const first = {
+      // April and February have no 31st day.
+      "1M": "2026-04-30",
+      "3M": "2026-02-28",
+      YTD: "2026-01-01",
+      "1Y": "2025-05-31",
+      all: "2025-01-17",
+    };
+    for (const [name, day] of Object.entries(first)) {
+      const button = page.getByRole("group", { name: "Range" }).getByRole("button", { name, exact: true });
+      await button.click();
+      await expect.poll(firstInView, WAIT).toBe(day);
+      expect(await button.getAttribute("aria-pressed")).toBe("true");
+      expect(new URL(page.url()).search).toBe(`?range=${name}`);
+    }
+    expect(faults).toEqual([]);
+  });
+
   test("a wrong symbol or address says so and offers the search", async () => {
     await using watched = await openWatched(visit.browser, {}, "status of 404");
     const { page, faults } = watched;

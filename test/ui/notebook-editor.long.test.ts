@@ -127,7 +127,7 @@ describe.skipIf(!hasChromium())("a notebook in the browser", () => {
     writeFileSync(file, TEXT.replace("-- %%\nSELECT 1", "-- %% nonsense\nSELECT 1"));
     await page.reload();
     await page.locator(".fault >> text=nonsense").first().waitFor();
-    expect(await page.getByRole("status").first().textContent()).toBe("stopped: 0 / 0 cells");
+    expect(await page.getByRole("status").first().textContent()).toBe("");
     await edit(4);
     await cell(4).locator(".fault-below >> text=nonsense").waitFor();
     await page.keyboard.press("Control+Home");

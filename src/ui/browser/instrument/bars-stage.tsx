@@ -1,3 +1,4 @@
+import { Fragment } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { basePeriod } from "../../../market/period.js";
 import { regionOf } from "../../../market/symbol.js";
@@ -311,19 +312,39 @@ function Legend({
   const from = Math.max(0, at - 260);
   return (
     <div class="legend">
-      <b>{isMinutes ? iso.slice(0, 16).replace("T", " ") : iso.slice(0, 10)}</b> {text("openAt")}{" "}
-      {shown(open[at])} {text("highAt")} {shown(high[at])} {text("lowAt")} {shown(low[at])} {text("closeAt")}{" "}
-      <b>{shown(last)}</b>{" "}
+      <b>{isMinutes ? iso.slice(0, 16).replace("T", " ") : iso.slice(0, 10)}</b>{" "}
+      <span>
+        {text("openAt")} {shown(open[at])}
+      </span>{" "}
+      <span>
+        {text("highAt")} {shown(high[at])}
+      </span>{" "}
+      <span>
+        {text("lowAt")} {shown(low[at])}
+      </span>{" "}
+      <span>
+        {text("closeAt")} <b>{shown(last)}</b>
+      </span>{" "}
       <span class={(ratio ?? 0) > 0 ? "up" : (ratio ?? 0) < 0 ? "down" : ""}>{ratioText(ratio)}</span>{" "}
-      {text("volumeOf")} {compactNumber(shares[at] ?? 0)}{" "}
-      {(amount[at] ?? 0) > 0 && `${text("amount")} ${compactNumber(amount[at] as number)} `}
+      <span>
+        {text("volumeOf")} {compactNumber(shares[at] ?? 0)}
+      </span>{" "}
+      {(amount[at] ?? 0) > 0 && (
+        <>
+          <span>
+            {text("amount")} {compactNumber(amount[at] as number)}
+          </span>{" "}
+        </>
+      )}
       {averages.map((length, nth) => {
         const mean = movingAverage(close.subarray(from, at + 1), length).at(-1);
         if (mean === undefined || Number.isNaN(mean)) return null;
         return (
-          <span key={length} style={`color:var(--line-${(nth % 4) + 1})`}>
-            MA{length} {shown(mean)}{" "}
-          </span>
+          <Fragment key={length}>
+            <span style={`color:var(--line-${(nth % 4) + 1})`}>
+              MA{length} {shown(mean)}
+            </span>{" "}
+          </Fragment>
         );
       })}
       {isFinal[at] === false && <b class="bad">{text("openBar")}</b>}

@@ -320,7 +320,7 @@ export class PriceChart {
       const to = Math.min(last + margin, count + 2);
       return showUntil(to, Math.min(first - 5, to - (last - first) - 2 * margin));
     }
-    showUntil(end + 2, start === undefined ? undefined : placeOf(bars, start) - 0.5);
+    showUntil(end + 2, start === undefined ? undefined : placeOf(bars, start));
   }
 }
 

@@ -100,13 +100,13 @@ export function CoverageMap({ coverage: { months, note } }: { readonly coverage:
       <p class="key" aria-hidden="true">
         {note === null ? (
           <>
-            <i class="answered" /> {text("answered")} <i class="no-data" /> {text("noData")}{" "}
-            <i class="open" /> {text("open")} <i class="gap" /> {text("gap")}
+            <KeyEntry name="answered" says={text("answered")} />
+            <KeyEntry name="no-data" says={text("noData")} />
+            <KeyEntry name="open" says={text("open")} />
+            <KeyEntry name="gap" says={text("gap")} />
           </>
         ) : (
-          <>
-            <i class="answered" /> {text("hasBars")}
-          </>
+          <KeyEntry name="answered" says={text("hasBars")} />
         )}
       </p>
       <div class="calendars">
@@ -231,4 +231,13 @@ function describe(of: MonthReport): string {
     if (gap > 0) parts.push(`${text("gap")} ${count(gap)}`);
   } else if (sessions !== null && withBars !== null) parts.push(`${withBars} / ${sessions} ${text("days")}`);
   return parts.join(", ");
+}
+
+/** A colour of the months, and what it means. */
+function KeyEntry({ name, says }: { readonly name: string; readonly says: string }) {
+  return (
+    <span>
+      <i class={name} /> {says}
+    </span>
+  );
 }

@@ -176,28 +176,30 @@ function NotebookBar({
   const state = saving.kind === "saving" ? "saving" : isChanged ? "unsaved" : "saved";
   return (
     <ParameterControls parameters={parameters}>
-      <span class="quiet">
-        <span role="status">{progress(runs)}</span>
-        {runs.since !== undefined && <Elapsed since={runs.since} />}
-      </span>
-      {isRunning ? (
-        <button type="button" onClick={runs.stop}>
-          {notebookText("stop")}
+      <div class="run-controls">
+        <span class="quiet">
+          <span role="status">{progress(runs)}</span>
+          {runs.since !== undefined && <Elapsed since={runs.since} />}
+        </span>
+        {isRunning ? (
+          <button type="button" onClick={runs.stop}>
+            {notebookText("stop")}
+          </button>
+        ) : (
+          <button type="button" onClick={onRunAll}>
+            {notebookText("runAll")}
+          </button>
+        )}
+        <button type="button" disabled={!isSavable} title={`${name}.sql (Ctrl S)`} onClick={onSave}>
+          {notebookText("save")}
         </button>
-      ) : (
-        <button type="button" onClick={onRunAll}>
-          {notebookText("runAll")}
+        <button type="button" disabled={onPage === undefined} title={`${name}.html`} onClick={onPage}>
+          {notebookText("htmlPage")}
         </button>
-      )}
-      <button type="button" disabled={!isSavable} title={`${name}.sql (Ctrl S)`} onClick={onSave}>
-        {notebookText("save")}
-      </button>
-      <button type="button" disabled={onPage === undefined} title={`${name}.html`} onClick={onPage}>
-        {notebookText("htmlPage")}
-      </button>
-      <span class={`save-state ${state}`} role="status">
-        {notebookText(state)}
-      </span>
+        <span class={`save-state ${state}`} role="status">
+          {notebookText(state)}
+        </span>
+      </div>
     </ParameterControls>
   );
 }
@@ -209,6 +211,8 @@ function progress({ run, isWaiting, since }: UsedRun): string {
   if (status === "running") return `${text("running")} … ${done} / ${planned}`;
   const took = tookMs > 0 ? `, ${duration(tookMs)}` : "";
   const cells = (number: number): string => (number === 1 ? notebookText("oneCell") : text("cells"));
+  // A directive has an error, which is shown in its cell: no cell was to run.
+  if (planned === 0) return "";
   if (status === "stopped") return `${text("stoppedRun")}: ${done} / ${planned} ${cells(planned)}${took}`;
   const failed = [...outputs.values()].filter(({ faults }) => faults.length > 0).length;
   const faults = failed === 0 ? "" : `, ${failed} ${notebookText("failed")}`;
