@@ -1,9 +1,16 @@
 import { BarlakeError } from "../core/errors.js";
 import type { ResultColumn, StatementResult, ValueKind } from "../db/result/statement-result.js";
 import { type Named, risingColour } from "../market/symbol.js";
-import { CHANNELS, type Channel, type ChannelRule, type Chart, type DrawnChart } from "./notebook.js";
+import {
+  CHANNELS,
+  type Channel,
+  type ChannelRule,
+  type Chart,
+  type DrawnChart,
+  type ShownNames,
+} from "./notebook.js";
 
-/** A column of a chart. Numbers that are not finite become null. */
+/** A column of a chart, with its name and texts as they are shown. Numbers that are not finite become null. */
 export interface ChartColumn {
   readonly name: string;
   readonly kind: ValueKind;
@@ -74,18 +81,18 @@ function columnFor(name: string, rule: ChannelRule, chart: Chart, { columns }: S
     });
   }
   return {
-    name,
+    name: chart.names?.get(name) ?? name,
     kind: column.kind,
     isPercent: chart.percent.includes(name),
-    values: drawable(column),
+    values: drawable(column, chart.names),
   };
 }
 
-function drawable({ kind, values }: ResultColumn): (number | string | null)[] {
+function drawable({ kind, values }: ResultColumn, names: ShownNames | undefined): (number | string | null)[] {
   const isNumber = kind === "number" || kind === "date" || kind === "time";
   return values.map((value) => {
     if (value === null) return null;
-    if (!isNumber) return String(value);
+    if (!isNumber) return names?.get(String(value)) ?? String(value);
     const number = Number(value);
     return Number.isFinite(number) ? number : null;
   });

@@ -1,4 +1,5 @@
 import { UsageError } from "../core/errors.js";
+import type { Language } from "../core/language.js";
 import type { RisingColour } from "../market/regions.js";
 
 /** Options that all views of a result have. */
@@ -9,6 +10,18 @@ export interface Shown {
   readonly percent: readonly string[];
   /** Text that is shown instead of a result without rows. */
   readonly empty: string | undefined;
+  /** The language of fixed texts. @default English */
+  readonly language?: Language;
+  /** What is shown for names of columns and for texts in charts, in that language. @default the names */
+  readonly names?: ShownNames;
+}
+
+/** What is shown for names of columns and parameters, and for texts that statements give to charts. */
+export type ShownNames = ReadonlyMap<string, string>;
+
+/** A name of a column or parameter as it is shown: in the notebook's own words, else with blanks. */
+export function shownName(names: ShownNames | undefined, name: string): string {
+  return names?.get(name) ?? name.replaceAll("_", " ");
 }
 
 /** A table of the first rows. */
@@ -151,6 +164,10 @@ export interface Notebook {
   readonly cells: readonly Cell[];
   /** Whether the file has no directive, and is therefore plain SQL. */
   readonly isPlain: boolean;
+  /** The language of its texts. @default English */
+  readonly language?: Language;
+  /** What is shown for names, in that language. @default the names */
+  readonly names?: ShownNames;
 }
 
 /** The error of a wrong directive. */

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { Language } from "../core/language.js";
 import { notebookHead } from "./parse/parse-notebook.js";
 
 /** Folder of the notebooks that come with barlake. */
@@ -15,15 +16,15 @@ export interface ShippedNotebook {
   readonly description: string | undefined;
 }
 
-/** The notebooks that come with barlake, by name. */
-export function shippedNotebooks(): ShippedNotebook[] {
+/** The notebooks that come with barlake, by name. @param language of titles and descriptions */
+export function shippedNotebooks(language: Language = "en"): ShippedNotebook[] {
   return readdirSync(FOLDER)
     .filter((file) => file.endsWith(".sql"))
     .sort()
     .map((file) => {
       const path = join(FOLDER, file);
       const name = basename(file, ".sql");
-      const { title = name, description } = notebookHead(readFileSync(path, "utf8"));
+      const { title = name, description } = notebookHead(readFileSync(path, "utf8"), language);
       return { name, path, title, description };
     });
 }

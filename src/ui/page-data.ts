@@ -318,6 +318,8 @@ export type ControlKind = "date" | "number" | "text" | "symbol";
 
 export interface ParameterReport {
   readonly name: string;
+  /** Its name as the page shows it. */
+  readonly label: string;
   readonly kind: ControlKind;
   readonly value: string;
   readonly options: readonly string[] | null;

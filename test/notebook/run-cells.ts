@@ -1,4 +1,5 @@
 import { onTestFinished } from "vitest";
+import type { Language } from "../../src/core/language.js";
 import { Session } from "../../src/db/session/session.js";
 import type { Notebook } from "../../src/notebook/notebook.js";
 import { parseNotebook } from "../../src/notebook/parse/parse-notebook.js";
@@ -12,9 +13,10 @@ export async function runText(
   text: string,
   given: Readonly<Record<string, string>> = {},
   open?: Session,
+  language?: Language,
 ): Promise<{ notebook: Notebook; runs: CellRun[]; parameters: [string, string][] }> {
   const session = open ?? (await emptySession());
-  const notebook = parseNotebook(text, "test.sql");
+  const notebook = parseNotebook(text, "test.sql", language);
   const values = await computeParameters(session, notebook, new Map(Object.entries(given)));
   const runs: CellRun[] = [];
   for await (const run of runCells(session, notebook, values, KEPT)) runs.push(run);

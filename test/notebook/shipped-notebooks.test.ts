@@ -7,6 +7,8 @@ import { stageObjects } from "../../src/lake/land/clear-values.js";
 import { landActions as landActionRows } from "../../src/lake/land/land-versions.js";
 import { openReader } from "../../src/lake/open-reader.js";
 import { notebookPage } from "../../src/notebook/page/notebook-page.js";
+import { parseNotebook } from "../../src/notebook/parse/parse-notebook.js";
+import type { CellRun } from "../../src/notebook/run-notebook.js";
 import { shippedNotebooks } from "../../src/notebook/shipped-notebooks.js";
 import { CORPORATE_ACTIONS } from "../../src/schema/actions.js";
 import { BARS_1D } from "../../src/schema/bars.js";
@@ -52,6 +54,38 @@ once("eight notebooks come with it, each with a heading and a description", () =
   for (const { name, description } of shipped) expect(description, name).toMatch(/^[A-Z][^`*]+\.$/);
 });
 
+/** What the cells of a notebook show without a Chinese name: columns of results, and series of charts. */
+function unnamed(name: string, runs: readonly CellRun[]): string[] {
+  const names = parseNotebook(textOf(name), name, "zh").names;
+  const shown = runs.flatMap(({ results, chart }) => [
+    ...results.flatMap(({ columns }) => columns.map((column) => column.name)),
+    // Series are words of the notebook, numbers of groups, or regions.
+    ...(chart?.channels.color ?? []).flatMap(({ kind, values }) =>
+      kind === "text" ? values.map(String) : [],
+    ),
+  ]);
+  return [...new Set(shown)].filter(
+    (word) => !/^(?:\d+|CN|HK|US)$/.test(word) && !/\p{Script=Han}|^(?:IC|MB)$/u.test(names?.get(word) ?? ""),
+  );
+}
+
+once.each(shipped)("$name: every text is there in English and in Chinese", ({ name }) => {
+  const [english, chinese] = (["en", "zh"] as const).map((language) => {
+    const { title, cells, parameters, names } = parseNotebook(textOf(name), name, language);
+    const texts = cells.flatMap(({ prose, view }) => [prose, view.title, view.empty]);
+    return [title, ...texts, ...parameters.map((one) => names?.get(one.name) ?? one.name)];
+  }) as [(string | undefined)[], (string | undefined)[]];
+  expect(chinese.length).toBe(english.length);
+  const isOf = (text: string | undefined, isChinese: boolean): boolean =>
+    text === undefined || text === "" || /\p{Script=Han}/u.test(text) === isChinese;
+  expect(english.filter((text) => !isOf(text, false))).toEqual([]);
+  expect(chinese.filter((text) => !isOf(text, true))).toEqual([]);
+  expect(chinese.map((text) => text === undefined)).toEqual(english.map((text) => text === undefined));
+  const { title, description } = shippedNotebooks("zh").find((one) => one.name === name) ?? {};
+  expect(title).toBe(chinese[0]);
+  expect(description).toMatch(/^\p{Script=Han}[^`*]+。$/u);
+});
+
 describe("on a simulated market", () => {
   const { lake, remove } = newLake();
   let reader: Session;
@@ -79,6 +113,7 @@ describe("on a simulated market", () => {
     expect(empty.map(({ cell }) => cell.view.title)).toEqual(EMPTY[name] ?? []);
     const charts = runs.filter(({ chart }) => chart !== undefined).length;
     expect(charts).toBeGreaterThanOrEqual(3);
+    expect(unnamed(name, runs)).toEqual([]);
     const page = await notebookPage({
       ...notebook,
       parameters,
@@ -231,9 +266,9 @@ describe("dividends", () => {
         return page.replaceAll(/<(script|style|pre)[\s>].*?<\/\1>/gs, "");
       };
       const unknown = await pageOf("A.US");
-      expect(unknown).toContain("as traded: no ex-event is known");
+      expect(unknown).toContain("<dd>as traded: no ex-event is known</dd>");
       expect(unknown).not.toContain("adjusted");
-      expect(await pageOf("600519.SH")).toContain("adjusted by 1 ex-event");
+      expect(await pageOf("600519.SH")).toContain("<dd>adjusted by its ex-events</dd>");
     },
   );
 });

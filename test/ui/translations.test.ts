@@ -10,7 +10,7 @@ const textOf = (path: string): string => readFileSync(join(ROOT, path), "utf8");
 /** The comments of tables, as pages show them: without the names of the key's columns. */
 const COMMENTS = TABLES.map(({ doc }) => doc.replace(/ Key: .*$/, ""));
 /** The texts that are translated, as the source lists them. */
-const [, TRANSLATED = ""] = textOf(OWN).split("const TRANSLATED");
+const TRANSLATED = /const TRANSLATED[^]*?\n};/.exec(textOf(OWN))?.[0] ?? "";
 const LISTED = [...TRANSLATED.matchAll(/^ {2}(?:"((?:[^"\\]|\\.)*)"|(\w+)):/gm)].map(
   ([, sentence, word]) => sentence ?? (word as string),
 );

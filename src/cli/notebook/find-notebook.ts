@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { UsageError } from "../../core/errors.js";
+import { type Language, languageOf } from "../../core/language.js";
 import type { Notebook } from "../../notebook/notebook.js";
 import { parseNotebook } from "../../notebook/parse/parse-notebook.js";
 import { shippedNotebooks } from "../../notebook/shipped-notebooks.js";
@@ -43,12 +44,18 @@ export async function findSqlFile(name: string): Promise<SqlFile> {
 /** Reads the notebook that {@link findSqlFile} finds. @throws {UsageError} also if a directive is wrong. */
 export async function findNotebook(name: string): Promise<FoundNotebook> {
   const { path, text } = await findSqlFile(name);
-  return { notebook: parseNotebook(text, path), text };
+  return { notebook: parseNotebook(text, path, terminalLanguage()), text };
 }
 
 /** The folder in which a notebook's name is looked up. */
 export function usersNotebooks(): string {
   return process.env.BARLAKE_NOTEBOOKS || USERS_NOTEBOOKS;
+}
+
+/** The language of the terminal, as the environment states it. */
+function terminalLanguage(): Language {
+  const { LC_ALL, LC_MESSAGES, LANG } = process.env;
+  return languageOf(LC_ALL || LC_MESSAGES || LANG);
 }
 
 async function readIfThere(path: string): Promise<string | undefined> {

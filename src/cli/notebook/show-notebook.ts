@@ -1,4 +1,5 @@
 import { writeFile } from "node:fs/promises";
+import stringWidth from "string-width";
 import { systemClock } from "../../client/system-clock.js";
 import { UsageError } from "../../core/errors.js";
 import type { QueryEngine } from "../../db/query-engine.js";
@@ -6,7 +7,8 @@ import type { StatementResult } from "../../db/result/statement-result.js";
 import type { NamedValues } from "../../db/session/named-values.js";
 import type { PointInTime } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
-import type { Notebook, View } from "../../notebook/notebook.js";
+import { type Notebook, shownName, type View } from "../../notebook/notebook.js";
+import { notebookTexts } from "../../notebook/notebook-texts.js";
 import { formatValues } from "../../notebook/page/format-values.js";
 import { notebookPage, PAGE_ROWS, pageContent, parameterTexts } from "../../notebook/page/notebook-page.js";
 import { type CellRun, computeParameters, runCells } from "../../notebook/run-notebook.js";
@@ -43,19 +45,22 @@ function tableText({ columns, rows }: StatementResult, view: View): string {
   const texts = columns.map((column) => formatValues(column, view.percent.includes(column.name)));
   const shown = columns[0]?.values.length ?? 0;
   const lines = Array.from({ length: shown }, (_, row) => texts.map((column) => column[row]));
-  const names = columns.map(({ name }) => name);
-  const summary = shown < rows ? `the first ${count(shown)} of ${count(rows)} rows` : plural(rows, "row");
+  const names = columns.map(({ name }) => view.names?.get(name) ?? name);
+  const said = notebookTexts(view.language);
+  const summary = shown < rows ? said.first(count(shown), count(rows)) : said.rows(count(rows));
   return `${table(names, lines)}\n${paint("dim", summary)}`;
 }
 
 function figuresText({ columns }: StatementResult, view: View): string {
-  const width = Math.max(...columns.map(({ name }) => name.length));
-  const lines = columns.map((column) => {
+  const names = columns.map(({ name }) => shownName(view.names, name));
+  const width = Math.max(...names.map(stringWidth));
+  const lines = columns.map((column, at) => {
     const [value] = formatValues(
       { ...column, values: column.values.slice(0, 1) },
       view.percent.includes(column.name),
     );
-    return `${paint("dim", column.name.replaceAll("_", " ").padEnd(width))}  ${value ?? "·"}`;
+    const name = names[at] ?? "";
+    return `${paint("dim", name)}${" ".repeat(width - stringWidth(name))}  ${value ?? "·"}`;
   });
   return lines.join("\n");
 }
@@ -95,7 +100,9 @@ async function showInTerminal(
 ): Promise<number> {
   let exit: number = EXIT.done;
   const most = { table: (asked: number) => Math.min(asked, limit), chart: CHART_ROWS };
-  const parameters = parameterTexts(values).map(([name, value]) => `${paint("dim", name)} ${value}`);
+  const parameters = parameterTexts(values).map(
+    ([name, value]) => `${paint("dim", notebook.names?.get(name) ?? name)} ${value}`,
+  );
   if (parameters.length > 0) process.stdout.write(`${parameters.join("   ")}\n\n`);
   for await (const run of watched(
     runCells(engine, notebook, values, most, () => signal.throwIfAborted()),

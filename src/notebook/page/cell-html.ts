@@ -1,7 +1,8 @@
 import { Marked } from "marked";
 import { firstRows, type StatementResult } from "../../db/result/statement-result.js";
 import type { ChartData } from "../chart-data.js";
-import type { View } from "../notebook.js";
+import { shownName, type View } from "../notebook.js";
+import { notebookTexts } from "../notebook-texts.js";
 import type { CellFault, CellRun } from "../run-notebook.js";
 import { formatValues } from "./format-values.js";
 
@@ -62,8 +63,9 @@ export function cellHtml({ cell, results, chart, fault }: CellRun, chartAt: numb
       else if (result.rows === 0) parts.push(emptyHtml(view));
       else if (chart !== undefined) parts.push(chartHtml(chartAt, chart, view, result));
     }
-    if (fault !== undefined) parts.push(faultHtml(fault));
-    const summary = results.length > 0 || fault !== undefined ? "SQL" : "SQL that prepares what follows";
+    if (fault !== undefined) parts.push(faultHtml(fault, view));
+    const summary =
+      results.length > 0 || fault !== undefined ? "SQL" : notebookTexts(view.language).preparing;
     parts.push(
       `<details class="source sql"><summary>${summary}</summary><pre>${escapeHtml(cell.sql)}</pre></details>`,
     );
@@ -74,11 +76,11 @@ export function cellHtml({ cell, results, chart, fault }: CellRun, chartAt: numb
 
 function chartHtml(at: number, data: ChartData, view: View, result: StatementResult): string {
   const drawn = result.columns[0]?.values.length ?? 0;
-  const label = view.title ?? `${view.kind} chart`;
-  const cut =
-    drawn < result.rows ? noteHtml(`drawn: the first ${count(drawn)} of ${count(result.rows)} rows`) : "";
+  const said = notebookTexts(view.language);
+  const label = view.title ?? said.chart(view.kind);
+  const cut = drawn < result.rows ? noteHtml(said.drawn(count(drawn), count(result.rows))) : "";
   return `<figure class="chart ${view.kind}" data-chart="${at}" style="min-height:${data.chart.height}px" role="img" aria-label="${escapeHtml(label)}"></figure>${daysHtml(data)}${cut}
-<details class="source"><summary>data</summary>${tableHtml(firstRows(result, CHART_ROWS), view)}</details>`;
+<details class="source"><summary>${said.data}</summary>${tableHtml(firstRows(result, CHART_ROWS), view)}</details>`;
 }
 
 /** The days of bars that are shorter than a day; the axis may not show these days. */
@@ -86,7 +88,7 @@ function daysHtml({ chart, channels: { x: [x] = [] } }: ChartData): string {
   if (chart.kind !== "candlestick" || x?.kind !== "time") return "";
   const days = formatValues({ kind: "time", values: x.values }).map((text) => text?.slice(0, 10) ?? "");
   const [first, last] = [days.reduce((a, b) => (a < b ? a : b)), days.reduce((a, b) => (a > b ? a : b))];
-  return noteHtml(`${first === last ? first : `${first} to ${last}`}, times in UTC`);
+  return noteHtml(notebookTexts(chart.language).days(first, last));
 }
 
 function tableHtml({ columns, rows }: StatementResult, view: View): string {
@@ -94,7 +96,9 @@ function tableHtml({ columns, rows }: StatementResult, view: View): string {
   const texts = columns.map((column) => formatValues(column, view.percent.includes(column.name)));
   const isRight = columns.map(({ kind }) => kind === "number");
   const classOf = (index: number): string => (isRight[index] ? ' class="n"' : "");
-  const head = columns.map(({ name }, i) => `<th${classOf(i)} scope="col">${escapeHtml(spaced(name))}</th>`);
+  const head = columns.map(
+    ({ name }, i) => `<th${classOf(i)} scope="col">${escapeHtml(shownName(view.names, name))}</th>`,
+  );
   const shown = columns[0]?.values.length ?? 0;
   const body = Array.from({ length: shown }, (_, row) => {
     const cells = texts.map((column, i) => {
@@ -105,7 +109,7 @@ function tableHtml({ columns, rows }: StatementResult, view: View): string {
     });
     return `<tr>${cells.join("")}</tr>`;
   });
-  const cut = shown < rows ? noteHtml(`the first ${count(shown)} of ${count(rows)} rows`) : "";
+  const cut = shown < rows ? noteHtml(notebookTexts(view.language).first(count(shown), count(rows))) : "";
   return `<div class="table" tabindex="0"><table><thead><tr>${head.join("")}</tr></thead><tbody>${body.join("\n")}</tbody></table></div>${cut}`;
 }
 
@@ -116,27 +120,28 @@ function figuresHtml(result: StatementResult, view: View): string {
       { ...column, values: column.values.slice(0, 1) },
       view.percent.includes(column.name),
     );
-    return `<div><dt>${escapeHtml(spaced(column.name))}</dt><dd>${escapeHtml(text ?? "·")}</dd></div>`;
+    return `<div><dt>${escapeHtml(shownName(view.names, column.name))}</dt><dd>${escapeHtml(valueText(view, text))}</dd></div>`;
   });
   return `<dl class="figures">${tiles.join("")}</dl>`;
 }
 
-function faultHtml({ line, message, hint, place }: CellFault): string {
-  const where = place === undefined ? "" : `<pre class="place">${escapeHtml(place)}</pre>`;
-  const next = hint === undefined ? "" : `<p>${escapeHtml(hint)}</p>`;
-  return `<div class="fault" role="alert"><strong>line ${line}</strong><pre>${escapeHtml(message)}</pre>${where}${next}</div>`;
+/** A figure's text in the notebook's own words, where it has them. */
+function valueText({ names }: View, text: string | null | undefined): string {
+  return text == null ? "·" : (names?.get(text) ?? text);
 }
 
-function emptyHtml({ empty }: View): string {
-  return `<p class="empty">${escapeHtml(empty ?? "No rows.")}</p>`;
+function faultHtml({ line, message, hint, place }: CellFault, { language }: View): string {
+  const where = place === undefined ? "" : `<pre class="place">${escapeHtml(place)}</pre>`;
+  const next = hint === undefined ? "" : `<p>${escapeHtml(hint)}</p>`;
+  return `<div class="fault" role="alert"><strong>${notebookTexts(language).line(line)}</strong><pre>${escapeHtml(message)}</pre>${where}${next}</div>`;
+}
+
+function emptyHtml({ empty, language }: View): string {
+  return `<p class="empty">${escapeHtml(empty ?? notebookTexts(language).noRows)}</p>`;
 }
 
 function noteHtml(text: string): string {
   return `<p class="note">${escapeHtml(text)}</p>`;
-}
-
-function spaced(name: string): string {
-  return name.replaceAll("_", " ");
 }
 
 function count(n: number): string {

@@ -2,12 +2,14 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 import { BarlakeError } from "../../core/errors.js";
+import type { Language } from "../../core/language.js";
 import { VERSION } from "../../core/version.js";
 import type { NamedValues } from "../../db/session/named-values.js";
 import { type PointInTime, rowCount } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import { knownAtText } from "../../market/known-at.js";
 import type { Notebook } from "../notebook.js";
+import { notebookTexts } from "../notebook-texts.js";
 import type { CellRun, MostRows } from "../run-notebook.js";
 import { cellHtml, escapeHtml, scriptJson } from "./cell-html.js";
 import { type PackedChart, packChart } from "./pack-charts.js";
@@ -22,6 +24,8 @@ interface PageTable {
 /** The content of a page. */
 interface PageContent {
   readonly title: string;
+  /** The language of its texts. @default English */
+  readonly language?: Language | undefined;
   /** Path of the notebook; the page shows only the file name. */
   readonly path: string;
   /** Values of the parameters as texts. */
@@ -59,7 +63,7 @@ export async function notebookPage(content: PageContent): Promise<string> {
     "form-action 'none'",
   ];
   return `<!doctype html>
-<html lang="en">
+<html lang="${content.language === "zh" ? "zh-CN" : "en"}">
 <head>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="${policy.join("; ")}">
@@ -116,27 +120,27 @@ function parametersHtml({ parameters }: PageContent): string {
 
 function footHtml({
   path,
+  language,
   tables,
   pointInTime: { asOf, knownAt, assumesReference },
   madeAt,
   version,
 }: PageContent): string {
+  const said = notebookTexts(language);
   const versions = tables
     .filter((table) => table.version >= 0)
-    .map(({ name, version: at, rows }) => `${name} v${at} (${rows.toLocaleString("en-US")} rows)`);
+    .map(({ name, version: at, rows }) => `${name} v${at} (${said.rows(rows.toLocaleString("en-US"))})`);
   const heading = [
-    ...(asOf === undefined ? [] : [`The lake as of ${instant(asOf)}.`]),
-    ...(knownAt === undefined ? [] : [`What was known at ${knownAtText(knownAt)}.`]),
-    ...(assumesReference === true
-      ? ["Instruments and universes that the lake first saw later count as known before."]
-      : []),
+    ...(asOf === undefined ? [] : [said.asOf(instant(asOf))]),
+    ...(knownAt === undefined ? [] : [said.known(knownAtText(knownAt))]),
+    ...(assumesReference === true ? [said.assumed] : []),
   ]
     .map((text) => `<p>${text}</p>`)
     .join("");
   return `<footer>
-${heading}<p>${escapeHtml(versions.join(" · ")) || "The lake is empty."}</p>
-<p>${escapeHtml(basename(path))} · made ${instant(madeAt)} by barlake ${escapeHtml(version)} · charts by
-<a href="https://observablehq.com/plot" rel="noopener noreferrer">Observable Plot</a> and
+${heading}<p>${escapeHtml(versions.join(" · ")) || said.emptyLake}</p>
+<p>${escapeHtml(basename(path))} · ${escapeHtml(said.made(instant(madeAt), version))} · ${said.chartsBy}
+<a href="https://observablehq.com/plot" rel="noopener noreferrer">Observable Plot</a> ${said.and}
 <a href="https://www.tradingview.com/" rel="noopener noreferrer">TradingView Lightweight Charts™</a></p>
 </footer>`;
 }
@@ -160,7 +164,7 @@ interface PageSource {
 
 /** The content of a page for a notebook that has run. */
 export function pageContent(
-  { title, path }: Notebook,
+  { title, path, language, names }: Notebook,
   { values, runs, snapshots, pointInTime, madeAt }: PageSource,
 ): PageContent {
   const tables = snapshots.map((snapshot) => ({
@@ -170,8 +174,9 @@ export function pageContent(
   }));
   return {
     title,
+    language,
     path,
-    parameters: parameterTexts(values),
+    parameters: parameterTexts(values).map(([name, value]) => [names?.get(name) ?? name, value]),
     runs,
     tables,
     pointInTime,

@@ -23,7 +23,9 @@ const DIGITS = 9;
 /** A chart in the form that a page contains. */
 export function packChart({ chart, channels }: ChartData): PackedChart {
   const packed = Object.entries(channels).map(([channel, columns]) => [channel, columns.map(packColumn)]);
-  return { chart, channels: Object.fromEntries(packed) };
+  // The columns have their shown names already.
+  const { names: _, ...drawn } = chart;
+  return { chart: drawn, channels: Object.fromEntries(packed) };
 }
 
 function packColumn({ name, kind, isPercent, values }: ChartColumn): PackedColumn {

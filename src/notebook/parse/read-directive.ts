@@ -1,3 +1,4 @@
+import type { Language } from "../../core/language.js";
 import { type SqlToken, sqlTokens } from "../../db/sql-tokens.js";
 import type { RisingColour } from "../../market/regions.js";
 import {
@@ -23,7 +24,7 @@ export class DirectiveFault extends Error {
   }
 }
 
-const SHOWN = ["title", "percent", "empty"];
+const SHOWN = ["title", "title.zh", "percent", "empty", "empty.zh"];
 /** Options of charts in addition to their columns, by kind of chart. */
 const SETTINGS: Readonly<Record<ChartKind, readonly string[]>> = {
   line: ["log", "rule", "height"],
@@ -33,38 +34,45 @@ const SETTINGS: Readonly<Record<ChartKind, readonly string[]>> = {
   histogram: ["bins", "height"],
   candlestick: ["log", "rising", "height"],
 };
-const DIRECTIVES = "chart KIND, table, figures, param NAME = VALUE, or nothing";
+const DIRECTIVES = "chart KIND, table, figures, param NAME = VALUE, names.zh NAME=TEXT, or nothing";
 
 /** The view of a cell without a directive. */
 export const PLAIN_TABLE: TableView = { kind: "table", ...shown(new Map()), rows: 200 };
 
-/** Reads the text after `-- %%`, except parameters. @throws {DirectiveFault} */
-export function readView(text: string): View {
+/**
+ * Reads the text after `-- %%`, except parameters and names.
+ *
+ * @param language of the title and of the text for no rows, where the directive has them in it. @throws {DirectiveFault}
+ */
+export function readView(text: string, language: Language = "en"): View {
   const [, word = "", rest = ""] = /^(\S*)\s*(.*)$/s.exec(text.trim()) ?? [];
   switch (word) {
     case "":
       return PLAIN_TABLE;
     case "table":
-      return readTable(rest);
+      return readTable(rest, language);
     case "figures":
-      return { kind: "figures", ...shown(readOptions(rest, "figures", SHOWN)) } satisfies FiguresView;
+      return {
+        kind: "figures",
+        ...shown(readOptions(rest, "figures", SHOWN), language),
+      } satisfies FiguresView;
     case "chart":
-      return readChart(rest);
+      return readChart(rest, language);
     default:
       throw new DirectiveFault(`"${word}" is no directive`, DIRECTIVES);
   }
 }
 
-function readTable(text: string): TableView {
+function readTable(text: string, language: Language): TableView {
   const options = readOptions(text, "table", [...SHOWN, "rows"]);
   return {
     kind: "table",
-    ...shown(options),
+    ...shown(options, language),
     rows: numberOf("table", options, "rows", [1, 100_000], PLAIN_TABLE.rows),
   };
 }
 
-function readChart(text: string): Chart {
+function readChart(text: string, language: Language): Chart {
   const [, kind = "", rest = ""] = /^(\S*)\s*(.*)$/s.exec(text) ?? [];
   if (!isChartKind(kind)) {
     throw new DirectiveFault(
@@ -91,7 +99,7 @@ function readChart(text: string): Chart {
   return {
     kind,
     columns,
-    ...shown(options),
+    ...shown(options, language),
     height: numberOf(what, options, "height", [80, 2000], kind === "candlestick" ? 440 : 320),
     log: listOf(options.get("log") ?? "").map((axis) => axisOf(what, axis)),
     rule: listOf(options.get("rule") ?? "").map((value) => ruleOf(what, value)),
@@ -105,17 +113,15 @@ function isChartKind(kind: string): kind is ChartKind {
   return CHART_KINDS.some((known) => known === kind);
 }
 
-function shown(options: ReadonlyMap<string, string>): Shown {
-  return {
-    title: options.get("title"),
-    percent: listOf(options.get("percent") ?? ""),
-    empty: options.get("empty"),
-  };
+function shown(options: ReadonlyMap<string, string>, language: Language = "en"): Shown {
+  const textOf = (name: string): string | undefined =>
+    options.get(`${name}.${language}`) ?? options.get(name);
+  return { title: textOf("title"), percent: listOf(options.get("percent") ?? ""), empty: textOf("empty") };
 }
 
 /** Reads `name=value` pairs. A value with blanks must be in quotes; quotes within it are doubled. */
 function readOptions(text: string, what: string, allowed: readonly string[]): Map<string, string> {
-  const pairs = /\s*(?:([A-Za-z_]\w*)=("(?:[^"]|"")*"|'(?:[^']|'')*'|[^\s"']+)(?=\s|$)|(\S+))/gy;
+  const pairs = /\s*(?:([A-Za-z_]\w*(?:\.zh)?)=("(?:[^"]|"")*"|'(?:[^']|'')*'|[^\s"']+)(?=\s|$)|(\S+))/gy;
   const options = new Map<string, string>();
   for (const [, name, value = "", stray] of text.trimEnd().matchAll(pairs)) {
     if (name === undefined) throw new DirectiveFault(`${what}: "${stray}" is no option`, namesOf(allowed));
@@ -178,6 +184,22 @@ function ruleOf(what: string, text: string): number {
   const value = Number(text);
   if (Number.isFinite(value)) return value;
   throw new DirectiveFault(`${what}: rule=${text}`, "numbers, divided by commas");
+}
+
+/**
+ * Reads `NAME=TEXT` pairs: what is shown for names of columns and parameters, and for texts in charts. What has blanks is in
+ * quotes. @throws {DirectiveFault}
+ */
+export function readNames(text: string): [name: string, text: string][] {
+  const pairs = /\s*(?:("(?:[^"]|"")+"|[^\s"=]+)=("(?:[^"]|"")+"|[^\s"]+)(?=\s|$)|(\S+))/gy;
+  return [...text.trimEnd().matchAll(pairs)].map(([, name, value = "", stray]) => {
+    if (name === undefined)
+      throw new DirectiveFault(
+        `names.zh: "${stray}" names nothing`,
+        'NAME=TEXT, and "IN QUOTES" what has blanks',
+      );
+    return [unquoted(name), unquoted(value)];
+  });
 }
 
 const FORM =

@@ -2,9 +2,10 @@ import type { ComponentChild } from "preact";
 import { useState } from "preact/hooks";
 import type { RequestStatus, RunStatus } from "../../schema/runs.js";
 import type { FaultReport } from "../page-data.js";
+import { faultText } from "./fault-texts.js";
 import type { Waiting } from "./fetch-data.js";
 import { useShownState } from "./lake-state.js";
-import { faultText, isChinese, text } from "./texts.js";
+import { isChinese, text } from "./texts.js";
 
 export function Command({ command }: { readonly command: string }) {
   const [isCopied, setCopied] = useState(false);

@@ -1,8 +1,10 @@
+import { languageOf } from "../../core/language.js";
+
 /** Whether the browser prefers Chinese. */
-export const isChinese = /^zh\b/i.test(
+export const isChinese =
   // Not every version of Node has it, in which tests load this file.
-  (globalThis as { readonly navigator?: { readonly language: string } }).navigator?.language ?? "",
-);
+  languageOf((globalThis as { readonly navigator?: { readonly language: string } }).navigator?.language) ===
+  "zh";
 
 /** Texts by name, each in English and in Chinese: returns them in the language of the browser. */
 export function texts<N extends string>(
@@ -304,6 +306,34 @@ const TRANSLATED: Readonly<Record<string, string>> = {
   "barlake runs lists them": "用 barlake runs 列出",
   "this version of the lake is no longer open": "数据湖的此版本已关闭",
   "reload the page": "请重新加载页面",
+  "the workspace is closing": "工作台正在关闭",
+  "run it again, or with barlake sql": "请重新运行，或用 barlake sql",
+  "only the workspace's own page sends this": "只有工作台自己的页面可以发送此请求",
+  "this result is no longer stored": "此结果已不再保存",
+  "run the cell again": "请重新运行此单元",
+  "shorten their values": "请缩短它们的值",
+  "select fewer columns or shorter texts; its file can be saved":
+    "请选择更少的列或更短的文本；可以导出为文件",
+  "letters and digits, and among them blanks and . _ - ( ) + , make a name":
+    "名称由字母和数字组成，中间可有空格和 . _ - ( ) + ,",
+  "convert it to UTF-8 first, or save under another name": "请先转换为 UTF-8，或另存为其他名称",
+  "the workspace has no folder for notebooks": "工作台没有笔记文件夹",
+  "start it with: barlake ui --notebooks FOLDER": "请这样启动：barlake ui --notebooks FOLDER",
+  "make it first, or start: barlake ui --notebooks ANOTHER":
+    "请先建立它，或这样启动：barlake ui --notebooks ANOTHER",
+  "choose another name": "请换一个名称",
+  "narrow it down by symbol or date; barlake sql has no limit of time":
+    "请按代码或日期缩小范围；barlake sql 没有时间限制",
+  "this statement is not permitted: the workspace only reads the lake": "不允许此语句：工作台只读取数据湖",
+  "narrow it down by symbol or date, or to fewer columns and shorter texts; barlake sql has no such limit":
+    "请按代码或日期缩小范围，或减少列、缩短文本；barlake sql 没有此限制",
+  "narrow it down by symbol or date, or to fewer columns and shorter texts; barlake sql has more memory":
+    "请按代码或日期缩小范围，或减少列、缩短文本；barlake sql 的内存更多",
+  "export the result": "请导出结果",
+  "wait for it to end, or stop it": "请等它结束，或停止它",
+  "cast it, or name another column": "请转换类型，或用其他列",
+  "name a DATE or TIMESTAMP column": "请用 DATE 或 TIMESTAMP 列",
+  "a chart shows the bars of one instrument: filter by symbol": "图表只显示一个标的的K线：请按代码筛选",
   "it was moved or deleted, or its disk is not there; once it is back, the page goes on":
     "它被移动或删除，或磁盘不在；恢复后页面会继续",
 };
@@ -313,17 +343,29 @@ export function translated(english: string): string {
   return (isChinese ? TRANSLATED[english] : undefined) ?? english;
 }
 
-/** Errors of the workspace that contain a value, as patterns, with their Chinese form. */
-const FAULTS: readonly (readonly [RegExp, string])[] = [
-  [/^(\w+): (".*") is no (?:time|date).*$/, "$1：$2 不是时间"],
-  [/^(\w+): (".*") is none of (.*)$/, "$1：没有 $2，可用：$3"],
-  [/^run (\S+) is not known$/, "没有运行 $1"],
-  [/^there is no pipeline (".*")$/, "没有流水线 $1"],
-  [/^lake (.*): its tables are gone$/, "数据湖 $1 的表不见了"],
-];
+/** Units of columns in Chinese. */
+const UNITS: Readonly<Record<string, string>> = {
+  currency: "货币",
+  ratio: "倍",
+  shares: "股",
+  "lot shares": "手",
+  bars: "根",
+  days: "天",
+  contracts: "手（合约）",
+  "currency a share": "货币 / 股",
+  "shares a share": "股 / 股",
+  "as delivered": "按送达",
+  instruments: "个标的",
+  sessions: "个交易日",
+  minutes: "分钟",
+  "log ratio": "对数比率",
+  bytes: "字节",
+  ms: "毫秒",
+  interval: "时长",
+  "ratio, or currency": "倍，或货币",
+};
 
-/** An error or its hint in the language of the browser; those of other programs, such as DuckDB, remain. */
-export function faultText(english: string): string {
-  const [pattern, chinese] = (isChinese && FAULTS.find(([one]) => one.test(english))) || [];
-  return pattern === undefined ? translated(english) : english.replace(pattern, chinese ?? english);
+/** A unit of a column in the language of the browser; where it is not known as it is. */
+export function unitText(unit: string): string {
+  return (isChinese ? UNITS[unit] : undefined) ?? unit;
 }

@@ -17,7 +17,7 @@ import type { LakeState } from "../session/lake-states.js";
 import type { WorkspaceParts } from "../workspace-parts.js";
 import { SENT_BY_PAGE } from "./guard.js";
 import { stateOf } from "./lake-routes.js";
-import { goneSignal, memberOf, queryOf, required, textIn } from "./request-use.js";
+import { goneSignal, languageIn, memberOf, queryOf, required, textIn } from "./request-use.js";
 
 /** Pieces of a response between a producer, which waits until the previous one was taken, and the sender. */
 export class PieceQueue {
@@ -99,8 +99,8 @@ const SENT = { config: SENT_BY_PAGE, bodyLimit: BODY_LIMIT } as const;
 export function addNotebookRoutes(app: FastifyInstance, parts: WorkspaceParts): void {
   const { states, readers, clock, processes, notebooks: folder } = parts;
   const writer = notebookWriter(folder);
-  app.get("/api/notebooks", async () => ({
-    notebooks: await listNotebooks(folder),
+  app.get("/api/notebooks", async (request) => ({
+    notebooks: await listNotebooks(folder, languageIn(request)),
     folder: folder === undefined ? null : resolve(folder),
   }));
   app.get("/api/notebook", async (request): Promise<NotebookSource> => {
@@ -109,7 +109,7 @@ export function addNotebookRoutes(app: FastifyInstance, parts: WorkspaceParts): 
     // Its cells run as soon as the page shows them.
     processes.warm(states.last && shownLake(states.last, parts));
     const place = folder === undefined ? null : resolve(folder);
-    const known = await listNotebooks(folder);
+    const known = await listNotebooks(folder, "en");
     if (query.has("new") && !known.some((one) => one.name === name)) return newNotebook(name, place);
     const { text, hash, isExact, isShipped } = await readNotebook(folder, name);
     return { name, text, hash: isShipped ? null : hash, isExact, isShipped, folder: place };
@@ -175,7 +175,7 @@ function notebookIn(
 ): Omit<PageJob, "kind" | "asOf" | "madeAt"> {
   return {
     lake: shownLake(stateOf(request, parts), parts),
-    notebook: parseNotebook(textIn(request.body, "text"), textIn(request.body, "name")),
+    notebook: parseNotebook(textIn(request.body, "text"), textIn(request.body, "name"), languageIn(request)),
     given: givenIn(request),
   };
 }

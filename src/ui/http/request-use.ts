@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { BarlakeError, UsageError } from "../../core/errors.js";
+import { type Language, languageOf } from "../../core/language.js";
 import { parseTradingDate, type TradingDate } from "../../core/time.js";
 import { isRegion, type Region } from "../../market/regions.js";
 
@@ -12,6 +13,11 @@ export function goneSignal({ raw }: FastifyReply): AbortSignal {
   if (raw.destroyed) onClose();
   else raw.once("close", onClose);
   return gone.signal;
+}
+
+/** The language in which the browser that sent the request shows texts. */
+export function languageIn({ headers }: FastifyRequest): Language {
+  return languageOf(headers["accept-language"]);
 }
 
 /** The query in a request's address. If a name is repeated, the last value is used. */

@@ -2,6 +2,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { link, lstat, open, readdir, readFile, realpath, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { BarlakeError, UsageError } from "../../core/errors.js";
+import type { Language } from "../../core/language.js";
 import { writeFaultOf } from "../../db/file-fault.js";
 import { syncFolder } from "../../lake/local/durable-file.js";
 import { notebookHead } from "../../notebook/parse/parse-notebook.js";
@@ -61,8 +62,11 @@ interface KnownNotebook extends ShippedNotebook {
 }
 
 /** The notebooks in the user's folder, and those that come with barlake whose names are not among them. */
-export async function listNotebooks(folder: string | undefined): Promise<NotebookReport[]> {
-  return (await knownNotebooks(folder)).map(({ name, title, description, isShipped, hash }) => {
+export async function listNotebooks(
+  folder: string | undefined,
+  language: Language,
+): Promise<NotebookReport[]> {
+  return (await knownNotebooks(folder, language)).map(({ name, title, description, isShipped, hash }) => {
     return { name, title, description: description ?? null, isShipped, hash };
   });
 }
@@ -81,14 +85,17 @@ export async function readNotebook(
   return { ...(await readNotebookText(found.path)), isShipped: found.isShipped };
 }
 
-async function knownNotebooks(folder: string | undefined): Promise<KnownNotebook[]> {
-  const own = folder === undefined ? [] : await ownNotebooks(folder);
+async function knownNotebooks(
+  folder: string | undefined,
+  language: Language = "en",
+): Promise<KnownNotebook[]> {
+  const own = folder === undefined ? [] : await ownNotebooks(folder, language);
   const names = new Set(own.map(({ name }) => name));
-  const shipped = shippedNotebooks().filter(({ name }) => !names.has(name));
+  const shipped = shippedNotebooks(language).filter(({ name }) => !names.has(name));
   return [...own, ...shipped.map((one) => ({ ...one, isShipped: true, hash: null }))];
 }
 
-async function ownNotebooks(folder: string): Promise<KnownNotebook[]> {
+async function ownNotebooks(folder: string, language: Language): Promise<KnownNotebook[]> {
   const files = await readdir(folder, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return [];
     throw new UsageError(`notebooks ${folder}: cannot be read (${error.code})`, { cause: error });
@@ -99,7 +106,7 @@ async function ownNotebooks(folder: string): Promise<KnownNotebook[]> {
       const path = join(folder, file);
       const { text, hash } = await readNotebookText(path);
       const name = file.slice(0, -".sql".length);
-      const { title = name, description } = notebookHead(text);
+      const { title = name, description } = notebookHead(text, language);
       return { name, path, title, description, isShipped: false, hash };
     }),
   );

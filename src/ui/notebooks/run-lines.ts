@@ -6,7 +6,7 @@ import type { NamedValues, TypedValue } from "../../db/session/named-values.js";
 import type { PointInTime } from "../../lake/lake.js";
 import type { Snapshot } from "../../lake/log/snapshot.js";
 import { cellsNeeded } from "../../notebook/cell-links.js";
-import type { Cell, Notebook, Parameter } from "../../notebook/notebook.js";
+import { type Cell, type Notebook, type Parameter, shownName } from "../../notebook/notebook.js";
 import { cellHtml } from "../../notebook/page/cell-html.js";
 import { notebookPage, PAGE_ROWS, pageContent } from "../../notebook/page/notebook-page.js";
 import { packChart } from "../../notebook/page/pack-charts.js";
@@ -131,7 +131,7 @@ function givenOf({ parameters }: Notebook, given: ReadonlyMap<string, string>): 
 
 async function parameterReports(
   engine: QueryEngine,
-  { parameters }: Notebook,
+  { parameters, names }: Notebook,
   values: NamedValues,
 ): Promise<ParameterReport[]> {
   const reports: ParameterReport[] = [];
@@ -139,6 +139,7 @@ async function parameterReports(
     const value = values.get(parameter.name) as TypedValue;
     reports.push({
       name: parameter.name,
+      label: shownName(names, parameter.name),
       kind: controlOf(parameter, value),
       value: value.value === null ? "" : String(value.value),
       options: await optionsOf(engine, parameter, values),

@@ -7,6 +7,8 @@ import {
   type Time,
   type UTCTimestamp,
 } from "lightweight-charts";
+import type { Language } from "../../../core/language.js";
+import { notebookTexts } from "../../notebook-texts.js";
 import type { PackedChart, PackedColumn } from "../../page/pack-charts.js";
 import { drawers, element, spaced } from "../drawing.js";
 import {
@@ -22,8 +24,6 @@ import {
   volumeColour,
 } from "./candle-series.js";
 
-const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-
 /** Whether a chart's bars are shorter than days, so that their labels are times. */
 export function hasTimes({ channels }: PackedChart): boolean {
   return channels.x?.[0]?.kind === "time";
@@ -36,16 +36,16 @@ export function timeText(seconds: UTCTimestamp, isTime: boolean): string {
 }
 
 /** A label on the time axis. Its form depends on whether it marks a year, a month, a day or a time. */
-export function tickText(time: Time, kind: TickMarkType): string {
+export function tickText(time: Time, kind: TickMarkType, language: Language | undefined): string {
   const at = new Date((time as UTCTimestamp) * 1000);
-  const month = MONTHS[at.getUTCMonth()];
+  const said = notebookTexts(language);
   switch (kind) {
     case TickMarkType.Year:
       return String(at.getUTCFullYear());
     case TickMarkType.Month:
-      return `${month} ${at.getUTCFullYear()}`;
+      return said.month(at.getUTCFullYear(), at.getUTCMonth());
     case TickMarkType.DayOfMonth:
-      return `${at.getUTCDate()} ${month}`;
+      return said.day(at.getUTCMonth(), at.getUTCDate());
     case TickMarkType.Time:
     case TickMarkType.TimeWithSeconds:
       return at.toISOString().slice(11, 16);
@@ -116,14 +116,15 @@ drawers().candles = (packed, figure) => {
       timeVisible: hasTimes(packed),
       fixLeftEdge: true,
       fixRightEdge: true,
-      tickMarkFormatter: tickText,
+      tickMarkFormatter: (time: Time, kind: TickMarkType) => tickText(time, kind, packed.chart.language),
     },
   });
   const candles = draw(chart, packed, bars, colour);
   chart.timeScale().fitContent();
   const show = (index: number): void => {
     const when = bars.times[index];
-    if (when !== undefined) legend.show(timeText(when, hasTimes(packed)), entriesOf(bars, index));
+    if (when !== undefined)
+      legend.show(timeText(when, hasTimes(packed)), entriesOf(bars, index, packed.chart.language));
   };
   const newest = bars.prices.close.findLastIndex((close) => close !== null);
   show(newest);
@@ -220,16 +221,21 @@ function draw(
 }
 
 /** The legend's entries for a bar: its prices, its volume, and the values of the lines. */
-function entriesOf({ prices, volume, lines, digits }: Bars, index: number): LegendEntry[] {
+function entriesOf(
+  { prices, volume, lines, digits }: Bars,
+  index: number,
+  language: Language | undefined,
+): LegendEntry[] {
+  const [o, h, l, c, v] = notebookTexts(language).bar;
   const text = (price: number | null | undefined): string => price?.toFixed(digits) ?? "·";
   const { open, high, low, close } = prices;
   const traded = volume[index];
   return [
-    { name: "O", text: text(open[index]) },
-    { name: "H", text: text(high[index]) },
-    { name: "L", text: text(low[index]) },
-    { name: "C", text: text(close[index]) },
-    ...(traded == null ? [] : [{ name: "V", text: traded.toLocaleString("en-US") }]),
+    { name: o, text: text(open[index]) },
+    { name: h, text: text(high[index]) },
+    { name: l, text: text(low[index]) },
+    { name: c, text: text(close[index]) },
+    ...(traded == null ? [] : [{ name: v, text: traded.toLocaleString("en-US") }]),
     ...lines.map(({ name, color, values }) => ({ name, color, text: text(values[index]) })),
   ];
 }

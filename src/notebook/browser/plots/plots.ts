@@ -1,4 +1,5 @@
 import * as Plot from "@observablehq/plot";
+import { notebookTexts } from "../../notebook-texts.js";
 import type { PackedChart, PackedColumn } from "../../page/pack-charts.js";
 import { drawers, spaced, type Value, valuesOf } from "../drawing.js";
 
@@ -374,7 +375,7 @@ function histogramOptions(packed: PackedChart): Options {
   const fill = color ? "color" : "var(--accent)";
   return {
     ...axes(packed, x?.[0], undefined),
-    y: { label: "count", grid: true },
+    y: { label: notebookTexts(packed.chart.language).count, grid: true },
     color: { legend: color !== undefined, ...named(color?.[0]), ...categories(rows, fill) },
     marks: [
       Plot.rectY(

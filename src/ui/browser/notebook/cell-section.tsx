@@ -3,6 +3,7 @@ import { drawers, drawOnChange } from "../../../notebook/browser/drawing.js";
 import type { PackedChart } from "../../../notebook/page/pack-charts.js";
 import type { CellLine } from "../../page-data.js";
 import { FaultBox } from "../fault-box.js";
+import { faultText } from "../fault-texts.js";
 import type { CodeEditor, EditorLinks } from "./code-editor.js";
 import type { DocumentCell } from "./notebook-document.js";
 import type { CellOutput, PlacedFault } from "./notebook-run.js";
@@ -66,6 +67,8 @@ export function CellPart({ cell }: { readonly cell: CellLine }) {
     if (current === null) return;
     // The server has escaped every value, and the page's policy permits no script in it.
     current.innerHTML = cell.html;
+    for (const said of current.querySelectorAll(".fault > pre:not(.place), .fault > p"))
+      said.textContent = faultText(said.textContent);
     const end = resultControls(current, cell.results, notebookText("resultAs"));
     const chart = cell.chart as PackedChart | undefined;
     const figure = current.querySelector<HTMLElement>("figure[data-chart]");

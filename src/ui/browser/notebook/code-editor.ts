@@ -36,6 +36,7 @@ import {
 } from "../../../db/catalog.js";
 import { sqlTokens } from "../../../db/sql-tokens.js";
 import { directiveOn } from "../../../notebook/parse/parse-notebook.js";
+import { faultText } from "../fault-texts.js";
 import type { PlacedFault } from "./notebook-run.js";
 
 /** The part of a line that is underlined: the word at the column, else the whole line without blanks at its ends. */
@@ -98,7 +99,7 @@ class FaultText extends WidgetType {
       ["pre", message],
       ["p", hint],
     ] as const)
-      if (text !== null) box.appendChild(document.createElement(tag)).textContent = text;
+      if (text !== null) box.appendChild(document.createElement(tag)).textContent = faultText(text);
     return box;
   }
 }

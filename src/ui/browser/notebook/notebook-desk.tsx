@@ -76,7 +76,7 @@ function ParameterControls({
     >
       {parameters.map((parameter) => (
         <label key={parameter.name}>
-          {parameter.name.replaceAll("_", " ")}
+          {parameter.label}
           <Control parameter={parameter} choose={(value) => change({ [`p.${parameter.name}`]: value })} />
         </label>
       ))}

@@ -1,4 +1,5 @@
 import type { ResultReport, RowsReport, StoredReport } from "../../page-data.js";
+import { faultText } from "../fault-texts.js";
 import { apiAddress, askJson, faultOf } from "../fetch-data.js";
 import { bytes, count } from "../formats.js";
 import { chartPicture } from "./chart-picture.js";
@@ -234,7 +235,7 @@ function showFault(box: HTMLElement, { message, hint }: { message: string; hint:
   const note = before?.classList.contains("gone") === true ? before : document.createElement("p");
   note.className = "note gone";
   note.setAttribute("role", "status");
-  note.textContent = hint === null ? message : `${message}: ${hint}`;
+  note.textContent = [message, ...(hint === null ? [] : [hint])].map(faultText).join(": ");
   if (note !== before) box.after(note);
 }
 

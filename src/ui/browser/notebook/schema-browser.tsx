@@ -5,7 +5,7 @@ import { FaultBox } from "../fault-box.js";
 import { apiAddress, type Fault, faultOf } from "../fetch-data.js";
 import { useShownState } from "../lake-state.js";
 import { Table } from "../table.js";
-import { text, translated } from "../texts.js";
+import { text, unitText } from "../texts.js";
 import { CellPart } from "./cell-section.js";
 import { notebookText } from "./notebook-texts.js";
 import { readLines } from "./use-run.js";
@@ -76,11 +76,11 @@ function Relation({
   return (
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary id={id}>
-        <code>{from}</code> <small>{translated(comment.split(/(?<=\.)\s/, 1)[0] ?? "")}</small>
+        <code>{from}</code> <small>{comment.split(/(?<=。)|(?<=\.)\s/, 1)[0]}</small>
       </summary>
       {isOpen && (
         <>
-          {comment !== "" && <p class="quiet">{translated(comment)}</p>}
+          {comment !== "" && <p class="quiet">{comment}</p>}
           <p class="choices">
             <button type="button" onClick={() => query(`FROM ${from} LIMIT 100;`)}>
               {notebookText("queryThis")}
@@ -99,7 +99,7 @@ function Relation({
                       <code>{column.name}</code>
                     </td>
                     <td>{column.type ?? ""}</td>
-                    <td>{unit}</td>
+                    <td>{unitText(unit)}</td>
                     <td class="said-of">{said}</td>
                   </tr>
                 );

@@ -18,9 +18,9 @@ import { PriceChart } from "../instrument/price-chart.js";
 import { useShownState, useStateAddress } from "../lake-state.js";
 import { Link } from "../link.js";
 import { Table } from "../table.js";
-import { text } from "../texts.js";
+import { text, unitText } from "../texts.js";
 import { Pager } from "./pager.js";
-import { columnText, qualityText, unitText, whyNone } from "./quality-texts.js";
+import { columnText, qualityText, whyNone } from "./quality-texts.js";
 
 /** The heads of a first column, which only readers of screens are told of, and of the others, with their units. */
 function headOf(

@@ -75,20 +75,6 @@ export const qualityText = texts({
   notKnown: ["not known", "条未知"],
 });
 
-const UNITS: Readonly<Record<string, string>> = {
-  currency: "货币",
-  ratio: "倍",
-  shares: "股",
-  "lot shares": "手",
-  bars: "根",
-  days: "天",
-};
-
-/** A unit of a column in the language of the browser; where it is not known as it is. */
-export function unitText(unit: string): string {
-  return (isChinese ? UNITS[unit] : undefined) ?? unit;
-}
-
 const COLUMNS: Readonly<Record<string, string>> = {
   region: "地区",
   symbol: "代码",
