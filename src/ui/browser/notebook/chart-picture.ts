@@ -126,9 +126,12 @@ function textsOf(figure: HTMLElement): PlacedText[] {
   while (walker.nextNode()) {
     const node = walker.currentNode;
     const { parentElement: parent } = node;
-    const text = node.textContent?.trim() ?? "";
+    const content = node.textContent ?? "";
+    const text = content.trim();
     if (parent === null || text === "" || parent.closest("svg, style") !== null) continue;
-    range.selectNodeContents(node);
+    // Without the blanks around it, which no picture shows.
+    range.setStart(node, content.length - content.trimStart().length);
+    range.setEnd(node, content.trimEnd().length);
     const { left, top, height } = range.getBoundingClientRect();
     const { fontSize, fontWeight, color } = getComputedStyle(parent);
     found.push({
