@@ -7,7 +7,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { hasTables, Lake } from "../../src/lake/lake.js";
 import { startWorkspace } from "../../src/ui/start-workspace.js";
-import { openBrowser } from "./open-browser.js";
+import { openBrowser, openPage } from "./open-browser.js";
 
 const [location = "data/demo/lake", folder = "data/pictures", ...chosen] = process.argv.slice(2);
 const lake = new Lake(location);
@@ -67,8 +67,8 @@ async function take(
   file: string,
   fullPage: boolean,
 ): Promise<void> {
-  await using context = await browser.newContext({ viewport, colorScheme, locale });
-  const page = await context.newPage();
+  const page = await openPage(browser, { viewport, colorScheme, locale });
+  await using _ = page.context();
   await page.goto(workspace.address(views[view]));
   await page.waitForSelector("main h1");
   await page.waitForLoadState("networkidle");
@@ -79,6 +79,8 @@ async function take(
       .nth(1)
       .click({ force: true });
     await page.locator(".cm-content").waitFor();
+    // The bar of the parameters stays in view, and would cover the title.
+    await page.evaluate("scrollTo(0, 0)");
   }
   const path = join(folder, `${file}.png`);
   await page.screenshot({ path, fullPage });
@@ -87,8 +89,8 @@ async function take(
 
 /** Where the first link of a view leads; the view itself where it has none. */
 async function firstLink(path: string, selector: string): Promise<string> {
-  await using context = await browser.newContext();
-  const page = await context.newPage();
+  const page = await openPage(browser);
+  await using _ = page.context();
   await page.goto(workspace.address(path));
   await page.waitForLoadState("networkidle");
   await page.waitForSelector(".hollow", { state: "detached" });
@@ -98,8 +100,8 @@ async function firstLink(path: string, selector: string): Promise<string> {
 
 /** An instrument of the list of those that were traded most. @param nth from 0 */
 async function mostTraded(nth: number): Promise<string> {
-  await using context = await browser.newContext();
-  const page = await context.newPage();
+  const page = await openPage(browser);
+  await using _ = page.context();
   await page.goto(workspace.address());
   const href = await page.locator(".plain a").nth(nth).getAttribute("href");
   return href?.split("/").at(-1) ?? "";
