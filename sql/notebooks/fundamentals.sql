@@ -14,8 +14,8 @@
 -- %% names.zh price_to_earnings=市盈率 price_to_sales=市销率 return_on_equity=净资产收益率 net_margin=净利率 revenue_yoy=营收同比
 -- %% names.zh net_income_yoy=净利润同比 reported=报告期 quarter=季度 item=项目 millions=百万 revenue=营业收入 earnings=净利润 margin=利润率
 -- %% names.zh gross=毛利率 operating=营业利润率 net=净利率 known_from=获知日 revenue_millions=营业收入（百万） earnings_millions=归母净利润（百万）
--- %% names.zh basic_eps=基本每股收益 gross_margin=毛利率 bps=每股净资产 eps_basic=基本每股收益 roe="净资产收益率 (%)" roa="总资产收益率 (%)"
--- %% names.zh debt_to_asset_ratio="资产负债率 (%)" total_shares=总股本
+-- %% names.zh basic_eps=基本每股收益 gross_margin=毛利率 bps=每股净资产 eps_basic=基本每股收益 roe=净资产收益率 roa=总资产收益率
+-- %% names.zh debt_to_asset_ratio=资产负债率 total_shares=总股本
 
 -- %%
 CREATE OR REPLACE TEMP TABLE known AS

@@ -27,8 +27,11 @@ interface NotebookTexts {
   /** Labels of a bar's open, high, low, close and volume. */
   readonly bar: readonly [open: string, high: string, low: string, close: string, volume: string];
   /** Labels of a time axis. @param month from 0 */
+  readonly year: (year: number) => string;
   readonly month: (year: number, month: number) => string;
   readonly day: (month: number, day: number) => string;
+  /** Labels of a time axis of a plot; undefined: those that the library makes, in English. */
+  readonly tick: ((at: Date, index: number, ticks: readonly Date[]) => string) | undefined;
 }
 
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -52,8 +55,10 @@ const ENGLISH: NotebookTexts = {
   and: "and",
   count: "count",
   bar: ["O", "H", "L", "C", "V"],
+  year: (year) => String(year),
   month: (year, month) => `${MONTHS[month]} ${year}`,
   day: (month, day) => `${day} ${MONTHS[month]}`,
+  tick: undefined,
 };
 
 const CHINESE: NotebookTexts = {
@@ -75,9 +80,29 @@ const CHINESE: NotebookTexts = {
   and: "、",
   count: "个数",
   bar: ["开", "高", "低", "收", "量"],
+  year: (year) => `${year}年`,
   month: (year, month) => `${year}年${month + 1}月`,
   day: (month, day) => `${month + 1}月${day}日`,
+  tick: chineseTick,
 };
+
+/**
+ * A tick in UTC: a time, a day or a month; below it what is new since the tick before, the month of days and the year. Where
+ * all ticks begin a year, only that.
+ */
+function chineseTick(at: Date, index: number, ticks: readonly Date[]): string {
+  const text = at.toISOString();
+  const [year, month, day] = text.slice(0, 10).split("-").map(Number);
+  if (ticks.every((tick) => tick.toISOString().endsWith("-01-01T00:00:00.000Z"))) return `${year}年`;
+  const clock = text.slice(11, 16);
+  if (clock !== "00:00") return clock;
+  const before = ticks[index - 1]?.toISOString() ?? "";
+  const newYear = before.slice(0, 4) === text.slice(0, 4) ? "" : `${year}年`;
+  const isDays = ticks.some((tick) => tick.getUTCDate() !== 1);
+  const newMonth = isDays && before.slice(0, 7) !== text.slice(0, 7) ? `${month}月` : "";
+  const below = newYear + newMonth;
+  return `${isDays ? `${day}日` : `${month}月`}${below === "" ? "" : `\n${below}`}`;
+}
 
 /** The fixed texts in a language. */
 export function notebookTexts(language: Language | undefined): NotebookTexts {

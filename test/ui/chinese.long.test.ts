@@ -8,6 +8,7 @@ import { pipelineFiles } from "../../src/jobs/pipeline/load-pipeline.js";
 import { runPipeline } from "../../src/jobs/run/run-pipeline.js";
 import type { Lake } from "../../src/lake/lake.js";
 import { openReader } from "../../src/lake/open-reader.js";
+import { shippedNotebooks } from "../../src/notebook/shipped-notebooks.js";
 import { startWorkspace } from "../../src/ui/start-workspace.js";
 import { apiLake, NOW } from "../api/api-lake.js";
 import { openScripted } from "../faults/service/scripted-server.js";
@@ -26,9 +27,11 @@ const LATIN = `(() => {
   while (walker.nextNode()) {
     const node = walker.currentNode;
     const element = node.nodeType === Node.TEXT_NODE ? node.parentElement : node;
-    // Commands, the brand, the path of the lake, what notebooks contain, and errors of a service.
-    const others = "code, pre, kbd, .brand, .foot, .cells, .notebooks, .parameter-controls, .facts, tr[title*='status 403']";
+    // Commands, styles of plots, the brand, the path of the lake, and errors of a service.
+    const others = "code, pre, kbd, style, .brand, .foot, .facts, tr[title*='status 403']";
     if (element.closest(others) !== null) continue;
+    // Screen readers do not read the parts of a plot.
+    if (node === element && element.closest("svg") !== null) continue;
     if (node === element)
       for (const name of ["title", "aria-label", "placeholder", "aria-valuetext"]) texts.push(node.getAttribute(name) ?? "");
     else texts.push(node.textContent);
@@ -39,13 +42,15 @@ const LATIN = `(() => {
 
 /** Names of the data, units and abbreviations, which are the same in every language. */
 const NAMES: readonly RegExp[] = [
-  /^(barlake|CN|HK|US|UTC|\(UTC\)|HTTP|ETF|MA\d*|\d+ (ms|s))$/,
+  /^(barlake|CN|HK|US|UTC|\(UTC\)|HTTP|ETF|SQL|CSV|Parquet|Arrow|MB|MA\d*|\d+ (ms|s))$/,
   // Symbols, tables by region, sizes, ids of runs, the program, endpoints.
   /^(\w+\.(SH|SZ|BJ|HK|US)|bars_1[dm]( · (CN|HK|US))?)$/,
   /^[\d.]+ [kMG]?B$/,
   /^\d{8}T\d{6}Z-/,
   /^barlake\/[\d.]+$/,
   /^GET \/v1\//,
+  // Files of notebooks.
+  /^[\w-]+\.(sql|html)( \(Ctrl S\))?$/,
 ];
 
 describe.skipIf(!hasChromium())("in a browser of China", () => {
@@ -67,7 +72,11 @@ describe.skipIf(!hasChromium())("in a browser of China", () => {
       `SELECT name FROM instruments UNION SELECT name_en FROM instruments UNION SELECT table_name FROM duckdb_tables()
        UNION SELECT view_name FROM duckdb_views()`,
     );
-    names = new Set([...all.map(({ name }) => name), ...(await pipelineFiles(undefined)).keys()]);
+    names = new Set([
+      ...all.map(({ name }) => name),
+      ...(await pipelineFiles(undefined)).keys(),
+      ...shippedNotebooks().map(({ name }) => name),
+    ]);
   });
 
   /** Runs a pipeline on a service that responds with this status. */
@@ -96,20 +105,26 @@ describe.skipIf(!hasChromium())("in a browser of China", () => {
 
   const isName = (text: string): boolean => names.has(text) || NAMES.some((pattern) => pattern.test(text));
 
-  test.each(["/", "/instrument/", "/notebook", "/notebook/instrument", "/runs", "refused run", "/quality"])(
-    "%s has no English text",
-    async (path) => {
-      await using watched = await openWatched(visit.browser, { locale: "zh-CN" });
-      const { page } = watched;
-      await page.goto(visit.workspace.address(path.startsWith("/") ? path : "/runs"));
-      if (!path.startsWith("/")) {
-        const run = page.locator("section[aria-labelledby=runs] tr", { hasText: "被拒绝" });
-        await run.locator("a").click();
-        await page.locator("#result").waitFor();
-      }
-      expect(await englishOf(page)).toEqual([]);
-    },
-  );
+  test.each([
+    "/",
+    "/instrument/",
+    "/notebook",
+    "/notebook/instrument",
+    "/notebook/market-overview",
+    "/runs",
+    "refused run",
+    "/quality",
+  ])("%s has no English text", async (path) => {
+    await using watched = await openWatched(visit.browser, { locale: "zh-CN" });
+    const { page } = watched;
+    await page.goto(visit.workspace.address(path.startsWith("/") ? path : "/runs"));
+    if (!path.startsWith("/")) {
+      const run = page.locator("section[aria-labelledby=runs] tr", { hasText: "被拒绝" });
+      await run.locator("a").click();
+      await page.locator("#result").waitFor();
+    }
+    expect(await englishOf(page)).toEqual([]);
+  });
 
   test("why nothing can be run is Chinese", async () => {
     for (const name of ["BARLAKE_URL", "BARLAKE_API_KEY"]) vi.stubEnv(name, undefined);

@@ -1,7 +1,7 @@
 import { Marked } from "marked";
 import { firstRows, type StatementResult } from "../../db/result/statement-result.js";
 import type { ChartData } from "../chart-data.js";
-import { shownName, type View } from "../notebook.js";
+import { type ShownNames, shownName, type View } from "../notebook.js";
 import { notebookTexts } from "../notebook-texts.js";
 import type { CellFault, CellRun } from "../run-notebook.js";
 import { formatValues } from "./format-values.js";
@@ -80,7 +80,7 @@ function chartHtml(at: number, data: ChartData, view: View, result: StatementRes
   const label = view.title ?? said.chart(view.kind);
   const cut = drawn < result.rows ? noteHtml(said.drawn(count(drawn), count(result.rows))) : "";
   return `<figure class="chart ${view.kind}" data-chart="${at}" style="min-height:${data.chart.height}px" role="img" aria-label="${escapeHtml(label)}"></figure>${daysHtml(data)}${cut}
-<details class="source"><summary>${said.data}</summary>${tableHtml(firstRows(result, CHART_ROWS), view)}</details>`;
+<details class="source"><summary>${said.data}</summary>${tableHtml(firstRows(result, CHART_ROWS), view, view.names)}</details>`;
 }
 
 /** The days of bars that are shorter than a day; the axis may not show these days. */
@@ -91,9 +91,14 @@ function daysHtml({ chart, channels: { x: [x] = [] } }: ChartData): string {
   return noteHtml(notebookTexts(chart.language).days(first, last));
 }
 
-function tableHtml({ columns, rows }: StatementResult, view: View): string {
+/** @param names what is shown for texts: those of a chart's rows are the same as in the chart */
+function tableHtml({ columns, rows }: StatementResult, view: View, names?: ShownNames): string {
   if (rows === 0) return emptyHtml(view);
-  const texts = columns.map((column) => formatValues(column, view.percent.includes(column.name)));
+  const texts = columns.map((column) =>
+    formatValues(column, view.percent.includes(column.name)).map(
+      (text) => (text && names?.get(text)) ?? text,
+    ),
+  );
   const isRight = columns.map(({ kind }) => kind === "number");
   const classOf = (index: number): string => (isRight[index] ? ' class="n"' : "");
   const head = columns.map(

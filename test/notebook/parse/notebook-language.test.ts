@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { languageOf } from "../../../src/core/language.js";
+import { notebookTexts } from "../../../src/notebook/notebook-texts.js";
 import { notebookPage } from "../../../src/notebook/page/notebook-page.js";
 import { notebookHead, parseNotebook, sourceCells } from "../../../src/notebook/parse/parse-notebook.js";
 import { runText } from "../run-cells.js";
@@ -71,6 +72,31 @@ test("a chart has the names of its columns and texts, and a page no English text
   ])
     expect(page).toContain(text);
   expect(page).not.toContain("No rows.");
+  // The rows of the chart, with its words.
+  expect(page).toContain("<td>甲 &quot;乙&quot;</td>");
+});
+
+test("a time axis has Chinese dates", () => {
+  const { tick } = notebookTexts("zh");
+  const labels = (...texts: string[]): string[] => {
+    const ticks = texts.map((text) => new Date(text));
+    return ticks.map((at, index) => tick?.(at, index, ticks) ?? "");
+  };
+  expect(labels("2025-11-01", "2025-12-01", "2026-01-01", "2026-02-01")).toEqual([
+    "11月\n2025年",
+    "12月",
+    "1月\n2026年",
+    "2月",
+  ]);
+  expect(labels("2024-01-01", "2025-01-01")).toEqual(["2024年", "2025年"]);
+  expect(labels("2025-11-24", "2025-12-01", "2025-12-08", "2026-01-05")).toEqual([
+    "24日\n2025年11月",
+    "1日\n12月",
+    "8日",
+    "5日\n2026年1月",
+  ]);
+  expect(labels("2025-03-03T01:30Z", "2025-03-03T02:00Z")).toEqual(["01:30", "02:00"]);
+  expect(notebookTexts("en").tick).toBeUndefined();
 });
 
 test("a wrong name says what is allowed", () => {

@@ -41,7 +41,7 @@ export function tickText(time: Time, kind: TickMarkType, language: Language | un
   const said = notebookTexts(language);
   switch (kind) {
     case TickMarkType.Year:
-      return String(at.getUTCFullYear());
+      return said.year(at.getUTCFullYear());
     case TickMarkType.Month:
       return said.month(at.getUTCFullYear(), at.getUTCMonth());
     case TickMarkType.DayOfMonth:

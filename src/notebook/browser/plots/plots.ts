@@ -102,11 +102,17 @@ export function axes(
   y: PackedColumn | undefined,
   isPercent = y?.isPercent === true,
 ): Partial<Plot.PlotOptions> {
+  const isTime = x?.kind === "date" || x?.kind === "time";
+  // Plot passes all ticks, too, which its types do not have.
+  const { tick } = notebookTexts(packed.chart.language);
   return {
     x: {
       label: labelFor(x),
       ...(packed.chart.log.includes("x") ? { type: "log" } : {}),
       ...(x?.isPercent ? { tickFormat: percentText } : {}),
+      ...(isTime && tick !== undefined
+        ? { tickFormat: tick as NonNullable<Plot.ScaleOptions["tickFormat"]> }
+        : {}),
       ...(x?.kind === "text" ? { domain: x.texts as string[] } : {}),
     },
     y: { label: y ? labelFor(y) : null, grid: true, ...valueScale(packed, isPercent) },
