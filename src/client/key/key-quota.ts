@@ -2,8 +2,6 @@ import { type Clock, MINUTE_MS } from "../../core/time.js";
 import {
   afterAcceptance,
   afterRefusal,
-  afterRefusedTest,
-  afterWait,
   CLOCK_MARGIN_MS,
   countedAt,
   freeAt,
@@ -11,7 +9,6 @@ import {
   isLearned,
   KeyScope,
   MAX_ARRIVAL_MS,
-  type MinuteTurn,
   type QuotaState,
   type Rate,
   type Refusal,
@@ -56,9 +53,8 @@ class QuotaGate {
   #probe: Send | "needed" | undefined;
   /** The last request before the last step of a trial. */
   #lastStep: Send | undefined;
-  /** Refusals in a row that gave no wait, and when the last refused request was sent. */
-  #silent: (Refusals & { readonly sentAt: number }) | undefined;
-  #turn: MinuteTurn | undefined;
+  /** Refusals in a row that gave no wait. */
+  #silent: Refusals | undefined;
   #waits = 0;
 
   /** @param share the part of the key's quota that this process may use, above 0, up to 1. */
@@ -154,8 +150,6 @@ class QuotaGate {
     send.respondedAt = now;
     if (this.#probe === send) this.#probe = undefined;
     if (send.sentAt <= (this.#refusal?.at ?? -1)) return;
-    if (this.#silent !== undefined)
-      this.#turn = afterWait(this.#turn, this.#silent.sentAt, { sentAt: send.sentAt, respondedAt: now });
     this.#silent = undefined;
     const rate = this.#rate;
     if (rate.unexplained === undefined && rate.proven === undefined && rate.shortWaits === 0) return;
@@ -177,12 +171,11 @@ class QuotaGate {
       this.#waits += 1;
       if (retryAfterMs === undefined) {
         const turnsOverAt = freeAt(this.#sends, countedAt(this.#sends, send));
-        if (this.#silent) this.#turn = afterRefusedTest(this.#turn, this.#silent.since, send.sentAt);
         const first = this.#silent ?? { count: 0, since: now, turnsOverAt };
-        this.#silent = { ...first, count: first.count + 1, sentAt: send.sentAt };
+        this.#silent = { ...first, count: first.count + 1 };
       }
     }
-    const pauseMs = retryAfterMs ?? (this.#silent ? testAt(this.#turn, this.#silent, now) - now : 0);
+    const pauseMs = retryAfterMs ?? (this.#silent ? testAt(this.#silent, now) - now : 0);
     this.pausedUntil = Math.max(
       this.pausedUntil,
       now + pauseMs + Math.floor((pauseMs * CLOCK_MARGIN_MS) / MINUTE_MS),
