@@ -3,7 +3,7 @@ import { type AdjustmentStep, adjustmentSteps } from "../../market/adjustment-st
 import { type ExEvent, type ExRule, type ExRuleOf, exChange, termAfter } from "../../market/ex-rule.js";
 import type { Adjustment } from "../../market/period.js";
 import { isRegion, unitsOf } from "../../market/regions.js";
-import type { Bars } from "./block.js";
+import type { Bars, TargetColumn } from "./block.js";
 
 /** The stored columns from which ex-events are derived. */
 export const EX_EVENT_COLUMNS: ReadonlySet<string> = new Set(["trade_date", "close", "prev_close"]);
@@ -58,7 +58,8 @@ function valuesOf(bars: Bars, name: string): (row: number) => number {
   return (row) => (isPresent(validity, row) ? (values[row] as number) : Number.NaN);
 }
 
-function columnIn({ columns }: Bars, name: string) {
+/** A column of bars. @throws {TypeError} where it was not requested. */
+export function columnIn({ columns }: Bars, name: string): TargetColumn {
   const found = columns.get(name);
   if (found === undefined) throw new TypeError(`the column ${name} was not read`);
   return found;

@@ -4,8 +4,8 @@ import { int64At, int64Words, putBit, setInt64 } from "../../core/bits.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import { BARS_1D } from "../../schema/bars.js";
 import { columnOf, type TableSchema } from "../../schema/column.js";
-import { hasUnits } from "./adjust-bars.js";
-import type { Bars, BarsRun, TargetColumn } from "./block.js";
+import { columnIn, hasUnits } from "./adjust-bars.js";
+import type { Bars, BarsRun } from "./block.js";
 
 /**
  * The columns of the views `bars_1d` and `bars_1m`, in their order, and the stored columns that each is computed from.
@@ -56,7 +56,7 @@ function viewColumn(table: TableSchema, bars: Bars, name: string): BatchColumn {
   if (name === "shares") return { name, kind: "int64", values: sharesOf(bars) };
   if (name === "vwap") return { name, kind: "double", ...vwapOf(bars) };
   if (table.partition.includes(name)) {
-    const values = partitionOf(bars);
+    const values = eachRun(bars, ({ partition }) => partition);
     return table.span?.unit === "year" ? { name, kind: "int32", values } : { name, kind: "date", values };
   }
   const { buffer, validity } = columnIn(bars, name);
@@ -81,12 +81,6 @@ function viewColumn(table: TableSchema, bars: Bars, name: string): BatchColumn {
   }
 }
 
-function columnIn({ columns }: Bars, name: string): TargetColumn {
-  const found = columns.get(name);
-  if (found === undefined) throw new TypeError(`the column ${name} was not read`);
-  return found;
-}
-
 /** Runs of a text. Adjacent runs with the same text are joined. */
 function joined(runs: readonly BarsRun[], textOf: (run: BarsRun) => string): TextRun[] {
   const texts: { text: string; rows: number }[] = [];
@@ -99,11 +93,12 @@ function joined(runs: readonly BarsRun[], textOf: (run: BarsRun) => string): Tex
   return texts;
 }
 
-function partitionOf({ runs, rows }: Bars): Int32Array {
+/** A value of each run, by row. */
+function eachRun({ runs, rows }: Bars, valueOf: (run: BarsRun) => number): Int32Array {
   const values = new Int32Array(rows);
   let at = 0;
   for (const run of runs) {
-    values.fill(run.partition, at, at + run.rows);
+    values.fill(valueOf(run), at, at + run.rows);
     at += run.rows;
   }
   return values;
@@ -143,21 +138,11 @@ function vwapOf(bars: Bars): { readonly values: Float64Array; readonly validity:
  * The columns of the macro `adjusted` for landed periods, in their order, and the stored columns that each is computed
  * from. A test compares all of them with the macro's.
  */
+const { vwap: _vwap, is_final: _isFinal, region: _region, ...SHARED } = VIEW_COLUMNS;
 const ADJUSTED: Readonly<Record<string, readonly string[]>> = {
-  symbol: [],
-  trade_date: ["trade_date"],
-  timestamp: ["timestamp"],
-  open: ["open"],
-  high: ["high"],
-  low: ["low"],
-  close: ["close"],
+  ...SHARED,
   volume: ["volume", "lot"],
-  amount: ["amount"],
-  prev_close: ["prev_close"],
-  open_interest: ["open_interest"],
-  settlement_price: ["settlement_price"],
   lot: [],
-  shares: ["volume", "lot"],
   landed_bars: [],
   is_final: ["is_final"],
   region: [],
@@ -195,22 +180,16 @@ export function adjustedBars(
 }
 
 function adjustedColumn(table: TableSchema, bars: Bars, name: string): BatchColumn | undefined {
-  if (name === "lot") return { name, kind: "int32", values: unitsIn(bars) };
+  if (name === "lot") return { name, kind: "int32", values: eachRun(bars, unitOf) };
   if (name === "landed_bars") return { name, kind: "int64", values: new BigInt64Array(bars.rows).fill(1n) };
   if (name !== "volume") return viewColumn(table, bars, name);
   const values = volumesOf(bars);
   return values && { name, kind: "int64", values };
 }
 
-/** The number of shares in one unit of volume, by row: it depends on the row's region. */
-function unitsIn({ runs, rows }: Bars): Int32Array {
-  const units = new Int32Array(rows);
-  let at = 0;
-  for (const run of runs) {
-    units.fill(REGIONS[run.region as Region].lot, at, at + run.rows);
-    at += run.rows;
-  }
-  return units;
+/** The number of shares in one unit of volume of a run's region. */
+function unitOf({ region }: BarsRun): number {
+  return REGIONS[region as Region].lot;
 }
 
 /** Volumes in the unit of each row's region; undefined where one is too large for a double. */
@@ -221,7 +200,7 @@ function volumesOf({ rows, runs, columns }: Bars): BigInt64Array | undefined {
   let start = 0;
   for (const run of runs) {
     const end = start + run.rows;
-    if (!hasUnits(words, lots, { start, end }, REGIONS[run.region as Region].lot)) return undefined;
+    if (!hasUnits(words, lots, { start, end }, unitOf(run))) return undefined;
     start = end;
   }
   return volumes;

@@ -124,9 +124,8 @@ export async function recordKilled(
   ]);
   if (known.length > 0) return;
   const ledger = await parquetRelation(session, lake.filesOf(await lake.snapshot(REQUESTS)));
-  const [counts] = await session.json<
-    RecordedReport["requests"] & { rows: number; rejected: number; bytes: number }
-  >(
+  type Counts = RecordedReport["requests"] & { rows: number; rejected: number; bytes: number };
+  const [counts] = await session.json<Counts>(
     `SELECT ${(["answered", "empty", "refused", "failed"] as const)
       .map((status) => `(count(*) FILTER (status = '${status}'))::DOUBLE AS ${status}`)
       .join(", ")}, count(*)::DOUBLE AS sent, count(*)::DOUBLE AS planned,
@@ -135,7 +134,7 @@ export async function recordKilled(
      FROM (${ledger}) WHERE run_id = $1 AND attempts > 0`,
     [runId],
   );
-  const { rows, rejected, bytes, ...requests } = counts ?? NO_COUNTS;
+  const { rows, rejected, bytes, ...requests } = counts as Counts;
   const stopped = `${nameOfOwner(owner)} ended without a word`;
   await landRow(
     run,
@@ -157,18 +156,6 @@ export async function recordEnded(lake: Lake, clock: Pick<Clock, "now">, run: En
   using session = await Session.open({ ...writerSpillOptions(lake.work), ...lake.access });
   await recordKilled({ lake, session, clock }, run);
 }
-
-const NO_COUNTS = {
-  planned: 0,
-  sent: 0,
-  answered: 0,
-  empty: 0,
-  refused: 0,
-  failed: 0,
-  rows: 0,
-  rejected: 0,
-  bytes: 0,
-};
 
 /** How much earlier than the start of a run its first commit may be dated, as clocks differ; in milliseconds. */
 const CLOCKS_APART_MS = 30 * 60_000;
