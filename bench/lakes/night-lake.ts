@@ -1,13 +1,15 @@
 import { systemClock } from "../../src/client/system-clock.js";
 import { DAY_MS } from "../../src/core/time.js";
 import { Session } from "../../src/db/session/session.js";
-import { landRequests, type RequestRecord } from "../../src/jobs/ledger/ledger.js";
+import { landRequests, type RequestRecord, recordAbsencesLand } from "../../src/jobs/ledger/ledger.js";
 import { definePipeline } from "../../src/jobs/pipeline/definition.js";
 import { planPipeline } from "../../src/jobs/run/run-pipeline.js";
 import { Lake } from "../../src/lake/lake.js";
 import { landTradingDays } from "../../src/lake/land/trading-days.js";
 import { writerSpillOptions } from "../../src/lake/local/work-folder.js";
 import { finalEnd } from "../../src/market/sessions.js";
+import { EX_FACTORS } from "../../src/schema/actions.js";
+import { BARS_1D } from "../../src/schema/bars.js";
 import { writeDays, writeReference } from "./market-lake.js";
 
 /** The size of a lake that nightly runs keep up to date. */
@@ -45,12 +47,17 @@ export async function writeNights(folder: string, spec: NightSpec, end: string):
   });
   const clock = { ...systemClock, now: () => first };
   const units = (await planPipeline(daily, {}, { lake, clock })) ?? [];
-  const recordOf = (asked: readonly string[], start: number, now: number): RequestRecord => ({
+  const recordOf = (
+    dataset: string,
+    asked: readonly string[],
+    start: number,
+    now: number,
+  ): RequestRecord => ({
     runId: `night-${now}`,
     pipeline: "daily",
-    requestId: `${now}-${asked[0]}`,
-    dataset: "bars_1d",
-    endpoint: "klines",
+    requestId: `${dataset}-${now}-${asked[0]}`,
+    dataset,
+    endpoint: dataset,
     symbols: asked,
     window: { start, end: now },
     finalEnd: finalEnd("CN", now),
@@ -64,12 +71,16 @@ export async function writeNights(folder: string, spec: NightSpec, end: string):
     durationMs: 0,
     absent: [],
   });
-  const records = units.map((unit) => recordOf(unit.symbols, unit.window.start, first));
-  for (let now = first + DAY_MS; now <= last; now += DAY_MS)
-    for (const unit of units) records.push(recordOf(unit.symbols, now - DAY_MS, now));
+  const records = [BARS_1D, EX_FACTORS].flatMap(({ name }) => {
+    const own = units.map((unit) => recordOf(name, unit.symbols, unit.window.start, first));
+    for (let now = first + DAY_MS; now <= last; now += DAY_MS)
+      for (const unit of units) own.push(recordOf(name, unit.symbols, now - DAY_MS, now));
+    return own;
+  });
   const now = Date.now();
   await landRequests(session, lake, records, { ...LANDING, now });
   await writeDays(session, lake, { symbols, years, end });
   await landTradingDays(session, lake, { ...LANDING, now });
+  await recordAbsencesLand(lake, { ...LANDING, now });
   return lake;
 }

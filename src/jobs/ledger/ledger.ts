@@ -101,13 +101,22 @@ export async function landEarlierAbsences(session: Session, lake: Lake, options:
        SELECT unnest(symbols), s, e, asked_at, false FROM ${windows.name} WHERE status = 'lost')`,
   );
   const between = await session.json<{ symbol: string; day: number; at: number }>(
-    `WITH gaps AS (
+    `WITH sessions AS (SELECT region, trade_date FROM (${await of(tradingDays)})),
+     bars AS (SELECT symbol, region, trade_date FROM (${await of(bars)})),
+     -- The number of a day is that of the sessions until then: no bar is compared with each session.
+     days AS MATERIALIZED (
+       SELECT region, trade_date, max(is_session) AS is_session,
+         sum(max(is_session)) OVER (PARTITION BY region ORDER BY trade_date) AS number
+       FROM (SELECT region, trade_date, 1 AS is_session FROM sessions
+         UNION ALL SELECT DISTINCT region, trade_date, 0 FROM bars)
+       GROUP BY region, trade_date),
+     gaps AS (
        SELECT b.symbol, d.trade_date, ${localMidnightSql("d.trade_date", "d.region")} AS midnight
        FROM (
-         SELECT symbol, region, trade_date, lag(trade_date) OVER (PARTITION BY symbol ORDER BY trade_date) AS last_date
-         FROM (${await of(bars)}) QUALIFY trade_date - last_date > 1) AS b
-       JOIN (${await of(tradingDays)}) AS d
-         ON d.region = b.region AND d.trade_date > b.last_date AND d.trade_date < b.trade_date
+         SELECT symbol, region, unnest(range((last_number + 1)::BIGINT, (number - is_session + 1)::BIGINT)) AS number
+         FROM (SELECT symbol, region, number, is_session, lag(number) OVER (PARTITION BY symbol ORDER BY trade_date) AS last_number
+           FROM bars JOIN days USING (region, trade_date) QUALIFY number - is_session > last_number)) AS b
+       JOIN days AS d ON d.region = b.region AND d.number = b.number AND d.is_session = 1
        ANTI JOIN (SELECT symbol, listing_date FROM (${await of(instruments)}) WHERE valid_to IS NULL) AS i
          ON i.symbol = b.symbol AND i.listing_date > d.trade_date)
      SELECT g.symbol, CAST(g.trade_date - DATE '1970-01-01' AS INTEGER) AS day, epoch_ms(max(asked_at))::DOUBLE AS at
