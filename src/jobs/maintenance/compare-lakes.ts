@@ -1,7 +1,7 @@
 import { volumeSql } from "../../db/market/bar-sql.js";
 import { lotSql } from "../../db/market/region-sql.js";
 import { ident } from "../../db/quote.js";
-import { Session, TempTable } from "../../db/session/session.js";
+import { Session } from "../../db/session/session.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
 import type { Lake } from "../../lake/lake.js";
 import { spillOptions } from "../../lake/local/work-folder.js";
@@ -48,23 +48,23 @@ export async function compareLakes(left: Lake, right: Lake): Promise<TableCompar
   for (const table of TABLES) {
     if (NOT_COMPARED.has(table.name)) continue;
     const [a, b] = [await left.snapshot(table), await right.snapshot(table)];
-    const columns = a.columns.map((c) => c.name).filter((name) => b.columns.some((c) => c.name === name));
-    const sql = async (lake: Lake, snapshot: Snapshot): Promise<string> =>
-      contentSql(table, columns, await parquetRelation(session, lake.filesOf(snapshot)));
-    await using leftRows = new TempTable(session, "left_rows");
-    await using rightRows = new TempTable(session, "right_rows");
-    await leftRows.fill(await sql(left, a));
-    await rightRows.fill(await sql(right, b));
-    const [found] = await session.json<{ rows: bigint; only_left: bigint; only_right: bigint }>(
-      `SELECT (SELECT count(*) FROM ${leftRows.name}) AS rows,
-         (SELECT count(*) FROM (FROM ${leftRows.name} EXCEPT ALL FROM ${rightRows.name})) AS only_left,
-         (SELECT count(*) FROM (FROM ${rightRows.name} EXCEPT ALL FROM ${leftRows.name})) AS only_right`,
+    const compared = a.columns
+      .map(({ name }) => name)
+      .filter((name) => !OWN_TO_A_LAKE.has(name) && b.columns.some((column) => column.name === name));
+    const side = async (lake: Lake, snapshot: Snapshot, isLeft: boolean): Promise<string> =>
+      `SELECT ${isLeft} AS is_left, * FROM (${contentSql(table, compared, await parquetRelation(session, lake.filesOf(snapshot)))})`;
+    const [found] = await session.json<{ rows: number; only_left: number; only_right: number }>(
+      `SELECT coalesce(sum(l), 0)::DOUBLE AS rows, coalesce(sum(greatest(l - r, 0)), 0)::DOUBLE AS only_left,
+         coalesce(sum(greatest(r - l, 0)), 0)::DOUBLE AS only_right
+       FROM (SELECT count(*) FILTER (is_left) AS l, count(*) FILTER (NOT is_left) AS r
+         FROM (${await side(left, a, true)} UNION ALL ${await side(right, b, false)})
+         GROUP BY ${compared.map(ident).join(", ")})`,
     );
     results.push({
       table: table.name,
-      rows: Number(found?.rows),
-      onlyLeft: Number(found?.only_left),
-      onlyRight: Number(found?.only_right),
+      rows: found?.rows ?? 0,
+      onlyLeft: found?.only_left ?? 0,
+      onlyRight: found?.only_right ?? 0,
     });
   }
   return results;
@@ -74,13 +74,11 @@ export async function compareLakes(left: Lake, right: Lake): Promise<TableCompar
 function contentSql(table: TableSchema, columns: readonly string[], rows: string): string {
   const unit = `(${lotSql("region")})`;
   const volume = KLINE_COLUMNS.find((c) => c.name === "volume")?.name;
-  const select = columns
-    .filter((name) => !OWN_TO_A_LAKE.has(name))
-    .map((name) =>
-      name === volume && table.name.startsWith("bars_")
-        ? `${volumeSql("volume", "lot", unit)} AS volume`
-        : ident(name),
-    );
+  const select = columns.map((name) =>
+    name === volume && table.name.startsWith("bars_")
+      ? `${volumeSql("volume", "lot", unit)} AS volume`
+      : ident(name),
+  );
   const has = (name: string): boolean => table.columns.some((column) => column.name === name);
   // A service derives rows when they are requested; the lake that it serves does not have them.
   const conditions = [
