@@ -7,14 +7,7 @@ import type { QuotaState } from "../plan/quota/rate.js";
 import { API_KEY_HEADER, type Endpoint, type EndpointGroup, pathOf } from "../wire/endpoints.js";
 import { JSON_TYPE } from "../wire/media-type.js";
 import { type GroupOptions, KeyQuota, type Permit } from "./key/key-quota.js";
-import {
-  isNotOffered,
-  isOverQuota,
-  refusalError,
-  UnreachableError,
-  unreachable,
-  withRequest,
-} from "./response-error.js";
+import { isNotOffered, isOverQuota, refusalError, unreachable, withRequest } from "./response-error.js";
 import {
   bounded,
   decodedBody,
@@ -151,7 +144,9 @@ async function withRetries<T>(
 
 /** Whether sending a failed request again can help; refusals for the quota are counted elsewhere. */
 function isRetryable(error: unknown): boolean {
-  if (error instanceof TransportError) return !(error instanceof UnreachableError);
+  // What refuses a connection may be starting; a host that nobody knows is a wrong address.
+  if (error instanceof TransportError)
+    return (error.cause as { code?: unknown } | undefined)?.code !== "ENOTFOUND";
   if (error instanceof WireError) return error.kind === "truncated" || error.kind === "not_json";
   return (
     error instanceof ServiceError && !isNotOffered(error) && (error.status >= 500 || error.status === 408)
@@ -247,7 +242,7 @@ export class ServiceClient {
   #http: Promise<Http> | undefined;
   readonly #quota: KeyQuota;
   #turn = 0;
-  /** Whether a response has come: after it, a refused connection is a service that is started again. */
+  /** Whether a response has come: after it, a refused connection does not show that the address is wrong. */
   #hasResponded = false;
   #knownAheadMs = 0;
 
@@ -276,7 +271,7 @@ export class ServiceClient {
    * @param signal ends the request, also in flight.
    * @param onSend called before each attempt, also of those that fail; if it throws, nothing is sent.
    * @param unsent ends the request only while it waits to be sent, or to be sent again.
-   * @throws {ServiceError} refused; {@link TransportError} no connection, {@link UnreachableError} at once where nothing has
+   * @throws {ServiceError} refused; {@link TransportError} no connection, {@link UnreachableError} where nothing has
    *   ever responded; {@link WireError} invalid response;
    *   {@link ClockAheadError} where this machine's clock is ahead of the service's.
    */
