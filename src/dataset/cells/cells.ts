@@ -5,7 +5,7 @@ import type { ExRule } from "../../market/ex-rule.js";
 import type {
   Block,
   BlockOptions,
-  Experience,
+  Eligibility,
   FieldCells,
   PanelShape,
   PanelSymbol,
@@ -17,7 +17,7 @@ import { addChanges, type FactorState, firstFactors } from "./adjust-days.js";
  * What is known of the bars of a dataset's symbols by its last label: with it, the cells of any label follow from the
  * bars from that label on.
  */
-export interface SymbolHistory extends Spans, Experience {
+export interface SymbolHistory extends Spans, Eligibility {
   /** Those of the first state where nothing is adjusted. */
   readonly factors: FactorState;
 }
@@ -28,7 +28,7 @@ export function emptyHistory(rules: readonly ExRule[]): SymbolHistory {
   return {
     first: new Int32Array(symbols).fill(-1),
     last: new Int32Array(symbols).fill(-1),
-    ripe: new Int32Array(symbols),
+    eligibleFrom: new Int32Array(symbols),
     bars: new Int32Array(symbols),
     factors: firstFactors(rules),
   };
@@ -37,7 +37,8 @@ export function emptyHistory(rules: readonly ExRule[]): SymbolHistory {
 /** Adds the symbols of a block, of which all cells were read, to the history of all symbols. */
 export function addBlock(history: SymbolHistory, block: Block): void {
   const { start } = block;
-  for (const name of ["first", "last", "ripe", "bars"] as const) history[name].set(block[name], start);
+  for (const name of ["first", "last", "eligibleFrom", "bars"] as const)
+    history[name].set(block[name], start);
   if (block.factors === undefined) return;
   const { lastDay, lastClose, factor, changes } = block.factors;
   history.factors.lastDay.set(lastDay, start);

@@ -54,7 +54,7 @@ export interface ResolvedFields {
   readonly fields: readonly ResolvedField[];
   readonly views: NeededViews;
   /** The user's own views among them, which are not checked for looking ahead. */
-  readonly ownViews: readonly string[];
+  readonly userViews: readonly string[];
 }
 
 /** Views with one row per symbol and trading date, in the order in which a column name without a view is resolved. */
@@ -116,7 +116,7 @@ export async function resolveFields(session: Session, spec: DatasetSpec): Promis
     }
     fields.push({ name, fill: fill ?? "last", source: { kind: "sql", sql: checked } });
   }
-  return { fields, views, ownViews: [...views.keys()].filter((view) => !DAILY_VIEWS.includes(view)) };
+  return { fields, views, userViews: [...views.keys()].filter((view) => !DAILY_VIEWS.includes(view)) };
 }
 
 /**

@@ -310,14 +310,19 @@ function fileName(universe: string): string {
 }
 
 /** The ranges of labels at which a symbol is in the universe, between its first bar and its last. */
-function memberRuns({ symbols, ripe }: Block, s: number, shape: PanelShape, { first, last }: Run): Run[] {
+function memberRuns(
+  { symbols, eligibleFrom }: Block,
+  s: number,
+  shape: PanelShape,
+  { first, last }: Run,
+): Run[] {
   const { days } = shape.labels;
-  const start = Math.max(first, ripe[s] as number);
+  const start = Math.max(first, eligibleFrom[s] as number);
   const labelAt = (day: number): number =>
     lowerBound(start, last + 1, (label) => (days[label] as number) >= day);
   const runs: Run[] = [];
-  for (const spell of symbols[s]?.spells ?? []) {
-    const run = { first: labelAt(spell.start), last: labelAt(spell.end) - 1 };
+  for (const range of symbols[s]?.memberRanges ?? []) {
+    const run = { first: labelAt(range.start), last: labelAt(range.end) - 1 };
     if (run.first > run.last) continue;
     const before = runs.at(-1);
     // Spells begin in ascending order, and may overlap.

@@ -373,7 +373,7 @@ async function readSymbols(session: Session, { universe, symbols }: AxisTables):
   return rows.map(({ symbol, region, starts, ends }) => ({
     symbol,
     region,
-    spells: starts.map((start, i) => ({ start, end: ends[i] as number })),
+    memberRanges: starts.map((start, i) => ({ start, end: ends[i] as number })),
   }));
 }
 

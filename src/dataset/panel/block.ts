@@ -18,7 +18,7 @@ export interface Labels {
 }
 
 /** A range of dates, as days since 1970-01-01: `start` inclusive, `end` exclusive. */
-interface Spell {
+interface MemberRange {
   readonly start: number;
   readonly end: number;
 }
@@ -28,7 +28,7 @@ export interface PanelSymbol {
   readonly symbol: string;
   readonly region: Region;
   /** Dates on which it is in the universe. */
-  readonly spells: readonly Spell[];
+  readonly memberRanges: readonly MemberRange[];
 }
 
 export interface PanelShape {
@@ -60,7 +60,7 @@ export interface BlockOptions {
 export type FieldCells = Float64Array | Float32Array;
 
 /** Some symbols' cells, symbol by symbol, so that the cells of one symbol are contiguous. */
-export interface Block extends Spans, Experience {
+export interface Block extends Spans, Eligibility {
   readonly index: number;
   /** Whether the next block was read together with this one: then this one is valid as long as that one. */
   readonly hasNext: boolean;
@@ -81,9 +81,9 @@ export interface Block extends Spans, Experience {
 }
 
 /** How much history each symbol has; all is 0 where a dataset demands none. */
-export interface Experience {
+export interface Eligibility {
   /** The first label at which it has the least history that its dataset demands; {@link NEVER} while it has less. */
-  readonly ripe: Int32Array;
+  readonly eligibleFrom: Int32Array;
   /** Its number of bars that count as history by the last label, at most the number that its dataset demands. */
   readonly bars: Int32Array;
 }
@@ -112,7 +112,7 @@ export function partOf(block: Block, start: number, symbols: number): Block {
     traded: cut(block.traded),
     first: block.first.subarray(start, end),
     last: block.last.subarray(start, end),
-    ripe: block.ripe.subarray(start, end),
+    eligibleFrom: block.eligibleFrom.subarray(start, end),
     bars: block.bars.subarray(start, end),
     factors: block.factors && factorsOf(block.factors, start, end),
   };

@@ -93,7 +93,7 @@ interface IndexRange {
 interface Member {
   readonly symbol: string;
   readonly region: Region | undefined;
-  readonly spells: readonly IndexRange[];
+  readonly memberRanges: readonly IndexRange[];
 }
 
 /** The coverage of a dataset whose dates are continued, none of which the lake has changed. */
@@ -128,8 +128,8 @@ export async function coverageOf(
   const counts = new Int32Array(days.length);
   const without = new Int32Array(days.length);
   let [joined, left] = [0, 0];
-  for (const { spells } of members) {
-    for (const { start, end } of spells) {
+  for (const { memberRanges } of members) {
+    for (const { start, end } of memberRanges) {
       for (let d = start; d < end; d++) counts[d] = (counts[d] as number) + 1;
       if (start > 0) joined++;
       if (end < days.length) left++;
@@ -138,9 +138,9 @@ export async function coverageOf(
   for (const { at } of missing) for (const d of at) without[d] = (without[d] as number) + 1;
   const [known, none] = [missing.filter(({ hasBars }) => hasBars), missing.filter(({ hasBars }) => !hasBars)];
   const memberDates = new Map(
-    members.map(({ symbol, spells }) => [
+    members.map(({ symbol, memberRanges }) => [
       symbol,
-      spells.reduce((sum, { start, end }) => sum + end - start, 0),
+      memberRanges.reduce((sum, { start, end }) => sum + end - start, 0),
     ]),
   );
   const membership = await readMembership(session, axes, none);
@@ -189,16 +189,16 @@ async function readMembers(session: Session, { tables }: Axes, days: Int32Array)
      FROM ${tables.universe.name} GROUP BY symbol ORDER BY symbol`,
   );
   return rows.flatMap(({ symbol, ranges }) => {
-    const spells: { start: number; end: number }[] = [];
+    const memberRanges: { start: number; end: number }[] = [];
     for (const [from, to] of ranges) {
       const [start, end] = [indexFrom(days, from), indexFrom(days, to)];
-      const last = spells.at(-1);
+      const last = memberRanges.at(-1);
       if (start >= end) continue;
       // Spells of a query may overlap; one that was imported ends where the lake's own begins.
       if (last !== undefined && start <= last.end) last.end = Math.max(last.end, end);
-      else spells.push({ start, end });
+      else memberRanges.push({ start, end });
     }
-    return spells.length === 0 ? [] : [{ symbol, region: regionOf(symbol), spells }];
+    return memberRanges.length === 0 ? [] : [{ symbol, region: regionOf(symbol), memberRanges }];
   });
 }
 
@@ -237,11 +237,11 @@ async function missingOf(
     ...(lacked.size === 0 ? [] : await readBars(session, spec, axes, { days, since: 0, of: [...lacked] })),
   ]);
   const closed = await readClosed(session, axes, days, members);
-  const lacking = members.flatMap(({ symbol, region, spells }) => {
+  const lacking = members.flatMap(({ symbol, region, memberRanges }) => {
     const [of, shut] = [bars.get(symbol), closed.get(region)];
     const at: number[] = [];
     const from = lacked.has(symbol) ? 0 : since;
-    for (const { start, end } of spells)
+    for (const { start, end } of memberRanges)
       for (let d = Math.max(start, from); d < end; d++)
         if (of?.charCodeAt(d) !== ONE && shut?.[d] !== 1) at.push(d);
     return at.length === 0 ? [] : [{ symbol, at }];

@@ -19,7 +19,7 @@ import { type Axes, createAxes } from "./axes.js";
 import {
   type Block,
   type BlockOptions,
-  type Experience,
+  type Eligibility,
   type Labels,
   NEVER,
   type PanelShape,
@@ -32,31 +32,31 @@ import {
  * Counts the bars of symbols, of which all cells are known. @param before number of bars before the first label. @param
  * traded of all labels of each symbol.
  */
-function experienceOf(minHistory: number, before: Float64Array, traded: Uint8Array): Experience {
-  const experience = { ripe: new Int32Array(before.length), bars: new Int32Array(before.length) };
-  const { ripe, bars } = experience;
+function eligibilityOf(minHistory: number, before: Float64Array, traded: Uint8Array): Eligibility {
+  const eligibility = { eligibleFrom: new Int32Array(before.length), bars: new Int32Array(before.length) };
+  const { eligibleFrom, bars } = eligibility;
   const width = traded.length / before.length;
   for (let s = 0; s < before.length; s++) {
     let count = Math.min(minHistory, before[s] as number);
     let label = -1;
     while (count < minHistory && ++label < width) count += traded[s * width + label] as number;
-    ripe[s] = count < minHistory ? NEVER : Math.max(0, label);
+    eligibleFrom[s] = count < minHistory ? NEVER : Math.max(0, label);
     bars[s] = count;
   }
-  return experience;
+  return eligibility;
 }
 
 /** Marks the cells, from a label on, on whose dates a symbol is in the universe and has traded for enough bars. */
 function markMembers(
-  { symbols, width, ripe, since }: Pick<Block, "symbols" | "width" | "ripe" | "since">,
+  { symbols, width, eligibleFrom, since }: Pick<Block, "symbols" | "width" | "eligibleFrom" | "since">,
   { days }: Labels,
   mask: Uint8Array,
 ): void {
-  for (const [s, { spells }] of symbols.entries()) {
+  for (const [s, { memberRanges }] of symbols.entries()) {
     const base = s * width;
-    for (const { start, end } of spells) {
+    for (const { start, end } of memberRanges) {
       const from = lowerBound(0, days.length, (label) => (days[label] as number) >= start);
-      const first = Math.max(from, since, ripe[s] as number);
+      const first = Math.max(from, since, eligibleFrom[s] as number);
       for (let label = first; label < width && (days[label] as number) < end; label++) mask[base + label] = 1;
     }
   }
@@ -345,7 +345,7 @@ async function askBlock(
     const facts =
       before === undefined
         ? factsOf(known as SymbolHistory, start, symbols.length)
-        : { ...spansOf(traded, symbols.length, shape.labels.count), ...experienceOf(least, before, traded) };
+        : { ...spansOf(traded, symbols.length, shape.labels.count), ...eligibilityOf(least, before, traded) };
     const block: Block = {
       index: range.index,
       hasNext: false,
@@ -394,10 +394,10 @@ async function barsBefore(
   return counts;
 }
 
-function factsOf(known: SymbolHistory, start: number, symbols: number): Spans & Experience {
+function factsOf(known: SymbolHistory, start: number, symbols: number): Spans & Eligibility {
   const cut = (values: Int32Array): Int32Array => values.subarray(start, start + symbols);
-  const { first, last, ripe, bars } = known;
-  return { first: cut(first), last: cut(last), ripe: cut(ripe), bars: cut(bars) };
+  const { first, last, eligibleFrom, bars } = known;
+  return { first: cut(first), last: cut(last), eligibleFrom: cut(eligibleFrom), bars: cut(bars) };
 }
 
 /** First and last label of each symbol with trades. */

@@ -77,7 +77,7 @@ export async function warningsOf(
         `no ex-event of its symbols is known: prices are as traded, although its spec has the adjustment ${spec.adjustment}`,
       );
   }
-  for (const view of resolved.ownViews)
+  for (const view of resolved.userViews)
     warnings.push(`the view ${view} is your own: whether its rows were known on their dates is yours to say`);
   for (const field of spec.fields ?? [])
     if (typeof field === "object" && field.looksAhead)

@@ -26,7 +26,7 @@ interface Parts {
   readonly changed: Float64Array;
   readonly first: Int32Array;
   readonly last: Int32Array;
-  readonly ripe: Int32Array;
+  readonly eligibleFrom: Int32Array;
   readonly bars: Int32Array;
   readonly lastDay: Int32Array;
   /** The number of changes up to those of each symbol, inclusive. */
@@ -54,7 +54,7 @@ function partsOf(symbols: number, changes: number): Parts {
     changed: floats(changes),
     first: ints(symbols),
     last: ints(symbols),
-    ripe: ints(symbols),
+    eligibleFrom: ints(symbols),
     bars: ints(symbols),
     lastDay: ints(symbols),
     ends: ints(symbols),
@@ -72,7 +72,7 @@ export function historyBytes(history: SymbolHistory): Uint8Array {
   // All values that are no number have the same bits.
   parts.lastClose.set(lastClose.map((close) => (Number.isNaN(close) ? Number.NaN : close)));
   parts.factor.set(factor);
-  for (const name of ["first", "last", "ripe", "bars"] as const) parts[name].set(history[name]);
+  for (const name of ["first", "last", "eligibleFrom", "bars"] as const) parts[name].set(history[name]);
   parts.lastDay.set(lastDay);
   const { ends } = parts;
   for (const s of changes.symbol) ends[s] = (ends[s] as number) + 1;
@@ -114,7 +114,7 @@ export async function readHistory(
   if (count < 0 || file.length !== (HEAD + 10 * symbols + 4 * count) * 4) return undefined;
   const parts = partsOf(symbols, count);
   new Uint8Array(parts.bytes).set(file);
-  const { first, last, ripe, bars, lastDay, lastClose, factor, ends } = parts;
+  const { first, last, eligibleFrom, bars, lastDay, lastClose, factor, ends } = parts;
   const symbol: number[] = [];
   for (let s = 0; s < symbols; s++) while (symbol.length < Math.min(count, ends[s] as number)) symbol.push(s);
   if (symbol.length !== count) return undefined;
@@ -127,7 +127,7 @@ export async function readHistory(
   return {
     first,
     last,
-    ripe,
+    eligibleFrom,
     bars,
     factors: { rules, lastDay, lastClose, factor, changes },
   };

@@ -78,7 +78,7 @@ function copyKnown(
     const was = known.get(symbol);
     if (was === undefined) continue;
     places[was] = s;
-    for (const name of ["first", "last", "ripe", "bars"] as const)
+    for (const name of ["first", "last", "eligibleFrom", "bars"] as const)
       history[name][s] = from[name][was] as number;
     factors.lastDay[s] = from.factors.lastDay[was] as number;
     factors.lastClose[s] = from.factors.lastClose[was] as number;
@@ -92,7 +92,7 @@ function copyKnown(
 /** Counts the bars before the first label of symbols of which nothing is known. */
 async function countBefore(
   panel: LakePanel,
-  { ripe, bars }: SymbolHistory,
+  { eligibleFrom, bars }: SymbolHistory,
   added: readonly PanelSymbol[],
 ): Promise<void> {
   const least = leastHistory(panel.spec);
@@ -102,7 +102,7 @@ async function countBefore(
   for (const [s, symbol] of panel.symbols.entries()) {
     if (!isAdded.has(symbol)) continue;
     bars[s] = Math.min(least, before[s] as number);
-    ripe[s] = bars[s] === least ? 0 : NEVER;
+    eligibleFrom[s] = bars[s] === least ? 0 : NEVER;
   }
 }
 
@@ -119,7 +119,7 @@ interface Reading {
 async function read(
   session: Session,
   { labels, symbols, spec }: LakePanel,
-  { first, last, ripe, bars, factors: state }: SymbolHistory,
+  { first, last, eligibleFrom, bars, factors: state }: SymbolHistory,
   reading: Reading,
 ): Promise<boolean> {
   const least = leastHistory(spec);
@@ -154,7 +154,7 @@ async function read(
       last[s] = label;
       if ((bars[s] as number) >= least) continue;
       bars[s] = (bars[s] as number) + 1;
-      if (bars[s] === least) ripe[s] = label;
+      if (bars[s] === least) eligibleFrom[s] = label;
     }
   });
   return isInOrder;
@@ -329,9 +329,9 @@ export function pastDigest(
 ): string {
   const days = labels.days.subarray(0, count);
   const next = (days[days.length - 1] ?? 0) + 1;
-  const members = symbols.map(({ symbol, spells }) => [
+  const members = symbols.map(({ symbol, memberRanges }) => [
     symbol,
-    spells.flatMap(({ start, end }) => (start < next ? [[start, Math.min(end, next)]] : [])),
+    memberRanges.flatMap(({ start, end }) => (start < next ? [[start, Math.min(end, next)]] : [])),
   ]);
   return createHash("sha256")
     .update(JSON.stringify([[...days], members]))

@@ -7,14 +7,14 @@ import { OWN_VIEWS, readViewTree } from "../../db/views/view-files.js";
 import { COPIED_VIEWS, COPIES, COPY_SUFFIX, type SqlCopyFile } from "./sql-copy.js";
 
 /** The statements of a file of `sql/views`. */
-interface OwnView {
+interface BuiltInView {
   readonly create: string;
   /** The comments on it, after a line break. */
   readonly comments: string;
 }
 
 /** The statements that create one of the program's own views or macros. @throws {Error} where there is none. */
-export function ownView(name: string): OwnView {
+export function builtInView(name: string): BuiltInView {
   const file = readViewTree(OWN_VIEWS).find(({ path }) => basename(path, ".sql") === name);
   if (file === undefined) throw new Error(`sql/views has no ${name}`);
   const at = file.sql.indexOf("\nCOMMENT ON");
@@ -23,7 +23,7 @@ export function ownView(name: string): OwnView {
 
 /** The statement of the comments on one of the program's own views or macros, after a line break. */
 export function commentOf(name: string): string {
-  return ownView(name).comments;
+  return builtInView(name).comments;
 }
 
 const OTHERS_WRITE = 0o022;

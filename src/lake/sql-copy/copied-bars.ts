@@ -9,7 +9,7 @@ import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { Column } from "../../schema/column.js";
 import type { Lake } from "../lake.js";
 import { copiedView } from "../viewed-table.js";
-import { type AttachedCopy, commentOf, ownView } from "./attach-sql-copy.js";
+import { type AttachedCopy, builtInView, commentOf } from "./attach-sql-copy.js";
 import { aggregatedMinutes, type KnownMinutes, knownMinutes } from "./copied-months.js";
 import { COPIES } from "./sql-copy.js";
 
@@ -132,7 +132,7 @@ export async function readCopiedDays(
   { hasComments }: { readonly hasComments: boolean },
 ): Promise<void> {
   if (isNeeded(BARS_1D.name)) {
-    const { comments } = ownView(BARS_1D.name);
+    const { comments } = builtInView(BARS_1D.name);
     const names = /^SELECT\s([\s\S]*)\sFROM /.exec(ownQuery())?.[1] ?? "";
     // Each column is on a line, as a name or as an expression with a name.
     const columns = names.replaceAll(/^.* AS (\w+),$/gm, "$1,");
@@ -152,7 +152,7 @@ export async function readCopiedDays(
 
 /** The query of the view of daily bars: of the data files. */
 function ownQuery(): string {
-  const { create } = ownView(BARS_1D.name);
+  const { create } = builtInView(BARS_1D.name);
   return create.slice(create.indexOf("SELECT")).trimEnd().replace(/;$/, "");
 }
 

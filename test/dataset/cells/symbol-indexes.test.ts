@@ -30,7 +30,7 @@ test("rows' symbols are found, of any length, in any order, and over several vec
       index: 0,
       start: 3,
       since: 0,
-      symbols: names.map((symbol) => ({ symbol, region: "US" as const, spells: [] })),
+      symbols: names.map((symbol) => ({ symbol, region: "US" as const, memberRanges: [] })),
     };
     const find = symbolIndexes(range);
     const found: number[] = [];

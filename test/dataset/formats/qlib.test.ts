@@ -201,7 +201,7 @@ test("symbols of a block continue their own files, begin new ones, or have none 
   const symbols = ["600000.SH", "600001.SH", "600002.SH", "600003.SH"].map((symbol) => ({
     symbol,
     region: "CN" as const,
-    spells: [{ start: 20_000, end: 20_100 }],
+    memberRanges: [{ start: 20_000, end: 20_100 }],
   }));
   const given: FloatFiles[] = [];
   const texts = new Map<string, string>();
@@ -231,7 +231,7 @@ test("symbols of a block continue their own files, begin new ones, or have none 
     masks: [new Uint8Array(12).fill(3)],
     first: Int32Array.of(0, -1, 2),
     last: Int32Array.of(3, -1, 3),
-    ripe: Int32Array.of(2, 0, NEVER),
+    eligibleFrom: Int32Array.of(2, 0, NEVER),
   } as unknown as Block;
   await writer.write(block);
   expect(given).toEqual([

@@ -14,7 +14,7 @@ function blockOf(symbols: number, width: number): { shape: PanelShape; block: Bl
   const all = Array.from({ length: symbols }, (_, s) => ({
     symbol: `${String(s).padStart(6, "0")}.SH`,
     region: "CN" as const,
-    spells: [],
+    memberRanges: [],
   }));
   const days = Int32Array.from({ length: width }, (_, label) => FIRST_DAY + label);
   const shape: PanelShape = {
@@ -42,7 +42,7 @@ function blockOf(symbols: number, width: number): { shape: PanelShape; block: Bl
     masks: [],
     traded: new Uint8Array(symbols * width).fill(1),
     factors: undefined,
-    ripe: new Int32Array(symbols),
+    eligibleFrom: new Int32Array(symbols),
     bars: new Int32Array(symbols),
   };
   return { shape, block };

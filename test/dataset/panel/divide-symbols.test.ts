@@ -3,7 +3,7 @@ import type { PanelSymbol } from "../../../src/dataset/panel/block.js";
 import { divideSymbols } from "../../../src/dataset/panel/lake-panel.js";
 
 function symbolsOf(codes: readonly number[]): PanelSymbol[] {
-  return codes.map((code) => ({ symbol: `${600_000 + code}.SH`, region: "CN", spells: [] }));
+  return codes.map((code) => ({ symbol: `${600_000 + code}.SH`, region: "CN", memberRanges: [] }));
 }
 
 const range = (count: number): number[] => Array.from({ length: count }, (_, n) => n);

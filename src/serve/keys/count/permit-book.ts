@@ -52,7 +52,7 @@ function parseBook(text: string): PermitBook {
 }
 
 /** The permits of a key from the view of one process. */
-interface KeyOutlook {
+interface KeyAvailability {
   /** Permits that no process has; negative after the key's limit was lowered. */
   readonly free: number;
   /**
@@ -67,7 +67,7 @@ interface KeyOutlook {
 }
 
 /** Computes the permits of a key from the view of one process. @param limit requests per minute of the key. */
-function outlookOf(book: PermitBook, self: string, key: string, limit: number): KeyOutlook {
+function availabilityOf(book: PermitBook, self: string, key: string, limit: number): KeyAvailability {
   const all = Object.entries(book.holders).flatMap(([id, { keys }]) => {
     const holding = Object.hasOwn(keys, key) ? keys[key] : undefined;
     return holding === undefined ? [] : [{ id, ...holding }];
@@ -110,7 +110,7 @@ const AHEAD = 4;
 
 /** How many permits a process takes. @param wanted number of requests that found no permit. */
 function permitsToTake(
-  { available, wantedByOthers }: KeyOutlook,
+  { available, wantedByOthers }: KeyAvailability,
   { permits, wanted, limit }: { readonly permits: number; readonly wanted: number; readonly limit: number },
 ): number {
   if (wanted === 0) return 0;
@@ -133,7 +133,7 @@ const SILENT_MS = 1000;
  * @param used requests in the last minute.
  * @param silentMs milliseconds since the last request.
  */
-function hasMovedAway(used: number, silentMs: number): boolean {
+function isIdleKey(used: number, silentMs: number): boolean {
   return silentMs >= Math.max(SILENT_MS, (SILENT_GAPS * MINUTE_MS) / used);
 }
 
@@ -147,7 +147,7 @@ const RESERVE = 100;
  * @param used permits with which a request was accepted in the last minute.
  */
 function permitsToGive(
-  { free, wantedByOthers, fair }: KeyOutlook,
+  { free, wantedByOthers, fair }: KeyAvailability,
   { permits, used, limit }: { readonly permits: number; readonly used: number; readonly limit: number },
 ): number {
   const tooMany = Math.min(Math.max(0, -free), Math.max(0, permits - fair));
@@ -248,17 +248,17 @@ function toGive(book: PermitBook, name: string, key: OwnKey, change: BookChange)
   if (change.isClosing) return permits;
   const used = Math.min(permits, key.uses.countAt(change.ticks));
   const idle = wanted > 0 ? 0 : Math.max(0, permits - permitsToRetain(used, limit));
-  const outlook = outlookOf(book, change.self, name, limit);
-  const isIdle = hasMovedAway(used, change.ticks - key.askedAt);
+  const availability = availabilityOf(book, change.self, name, limit);
+  const isIdle = isIdleKey(used, change.ticks - key.askedAt);
   // Used permits rest in the book, so that processes that need permits see when each of them becomes free.
-  if (isIdle && wanted === 0 && outlook.wantedByOthers > 0) return permits;
-  return Math.max(idle, permitsToGive(outlook, { permits, used, limit }));
+  if (isIdle && wanted === 0 && availability.wantedByOthers > 0) return permits;
+  return Math.max(idle, permitsToGive(availability, { permits, used, limit }));
 }
 
 function toTake(book: PermitBook, name: string, key: OwnKey, change: BookChange): number {
   const { permits, limit, wanted } = key;
   if (change.isClosing) return 0;
-  return permitsToTake(outlookOf(book, change.self, name, limit), { permits, wanted, limit });
+  return permitsToTake(availabilityOf(book, change.self, name, limit), { permits, wanted, limit });
 }
 
 /** The next power of four, so that the number in the book changes seldom. */
