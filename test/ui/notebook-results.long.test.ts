@@ -173,10 +173,14 @@ describe.skipIf(!hasChromium())("the results of a notebook in the browser", () =
     await expect
       .poll(() => found.locator("summary code").allInnerTexts(), WAIT)
       .toEqual(["bars_1d", "raw.bars_1d"]);
+    await sought.fill("nothing of the kind");
+    await page.getByText("No table, view or column has it").waitFor();
     await sought.fill("bars_1d");
     await expect.poll(() => found.locator("summary code").first().innerText(), WAIT).toBe("bars_1d");
     await found.first().locator("summary").first().click();
     const close = found.first().locator("tr", { has: page.getByText("close", { exact: true }) });
+    // The columns come with the opening of a relation, after the click.
+    await close.waitFor();
     expect((await close.locator("td").allInnerTexts()).slice(0, 3)).toEqual(["close", "DOUBLE", "currency"]);
     const firstRows = found.first().locator("section table tbody tr");
     await expect.poll(() => firstRows.count(), WAIT).toBe(5);

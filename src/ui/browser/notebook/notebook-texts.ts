@@ -89,6 +89,10 @@ export const notebookText = texts({
   htmlPage: ["HTML page", "HTML 页面"],
   schema: ["Tables and views", "表与视图"],
   schemaFilter: ["Find a table, view or column", "查找表、视图或列"],
+  schemaEmpty: [
+    "No table, view or column has it in its name or comment.",
+    "没有名称或说明含此内容的表、视图或列。",
+  ],
   queryThis: ["Query this", "查询"],
   column: ["column", "列"],
   type: ["type", "类型"],

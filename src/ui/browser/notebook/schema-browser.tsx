@@ -48,6 +48,7 @@ export function SchemaBrowser({
         onInput={(event) => setSought(event.currentTarget.value)}
       />
       {catalog === undefined && isOpen && <p class="quiet">{text("loading")} …</p>}
+      {catalog !== undefined && found.length === 0 && <p class="quiet">{notebookText("schemaEmpty")}</p>}
       <ul>
         {found.map((relation) => (
           <li key={relation.name}>
