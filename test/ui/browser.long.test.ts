@@ -94,6 +94,8 @@ describe.skipIf(!hasChromium())("the workspace in a browser", () => {
     await page.mouse.down();
     await page.mouse.move((box?.x ?? 0) + 800, (box?.y ?? 0) + 100, { steps: 4 });
     await page.mouse.up();
+    // The drag may not be drawn yet.
+    await page.waitForURL((url) => url.search.includes("at="));
     await chartRests();
     const moved = query();
     expect(moved).toMatch(/^\?at=\d{4}-\d\d-\d\d$/);
