@@ -75,7 +75,7 @@ test("runs that are killed after any request lose nothing and double nothing; th
   const runs = JSON.parse(listed.stdout) as { status: string }[];
   expect(runs.filter(({ status }) => status === "killed")).toHaveLength(kills);
   expect(runs).toHaveLength(kills + finished);
-  expect((await runCli(["status"], { env })).stdout).toMatch(/^\S+ +financials +killed /m);
+  expect((await runCli(["status"], { env })).stdout).toMatch(/^\S+ \S+ +financials +killed /m);
   const comparisons = await compareLakes(served, new Lake(target));
   expect(comparisons.filter((one) => one.onlyLeft + one.onlyRight > 0)).toEqual([]);
   expect(comparisons.find((one) => one.table === "bars_1m")?.rows).toBeGreaterThan(30_000);
