@@ -49,7 +49,11 @@ const NOTHING_THERE: Readonly<Record<string, string>> = {
 };
 
 /** Nothing accepts connections at a service's address, as where that is wrong. */
-export class UnreachableError extends TransportError {}
+export class UnreachableError extends TransportError {
+  get isUnknownHost(): boolean {
+    return (this.cause as { code?: unknown }).code === "ENOTFOUND";
+  }
+}
 
 /** The error where nothing accepts connections at the address of a service; undefined for any other. */
 export function unreachable(host: string, error: unknown): UnreachableError | undefined {

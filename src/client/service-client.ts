@@ -7,7 +7,14 @@ import type { QuotaState } from "../plan/quota/rate.js";
 import { API_KEY_HEADER, type Endpoint, type EndpointGroup, pathOf } from "../wire/endpoints.js";
 import { JSON_TYPE } from "../wire/media-type.js";
 import { type GroupOptions, KeyQuota, type Permit } from "./key/key-quota.js";
-import { isNotOffered, isOverQuota, refusalError, unreachable, withRequest } from "./response-error.js";
+import {
+  isNotOffered,
+  isOverQuota,
+  refusalError,
+  UnreachableError,
+  unreachable,
+  withRequest,
+} from "./response-error.js";
 import {
   bounded,
   decodedBody,
@@ -144,9 +151,9 @@ async function withRetries<T>(
 
 /** Whether sending a failed request again can help; refusals for the quota are counted elsewhere. */
 function isRetryable(error: unknown): boolean {
-  // What refuses a connection may be starting; a host that nobody knows is a wrong address.
-  if (error instanceof TransportError)
-    return (error.cause as { code?: unknown } | undefined)?.code !== "ENOTFOUND";
+  // What refuses a connection may be starting; a host that nobody knows from the beginning is a wrong address.
+  if (error instanceof UnreachableError) return !error.isUnknownHost;
+  if (error instanceof TransportError) return true;
   if (error instanceof WireError) return error.kind === "truncated" || error.kind === "not_json";
   return (
     error instanceof ServiceError && !isNotOffered(error) && (error.status >= 500 || error.status === 408)

@@ -3,6 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { inspect } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
+import { unreachable } from "../../src/client/response-error.js";
 import {
   type LearnedRate,
   ServiceClient,
@@ -320,6 +321,15 @@ test("a connection that is refused after a response says nothing of the address"
   await new Promise((closed) => server.close(closed));
   await expect(ask()).rejects.toThrow(/GET \/v1\/exchanges: .*ECONNREFUSED/);
   expect(attempts).toBe(4);
+});
+
+test("a host that nobody knows is a wrong address; one that refuses connections, or whose name cannot be resolved now, may come back", () => {
+  const errorOf = (code: string) => unreachable("x", Object.assign(new Error(code), { code }));
+  expect(["ENOTFOUND", "ECONNREFUSED", "EAI_AGAIN"].map((code) => errorOf(code)?.isUnknownHost)).toEqual([
+    true,
+    false,
+    undefined,
+  ]);
 });
 
 test("a service that cannot be reached, or an invalid address, is a plain error", async () => {

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { type Command, Option } from "commander";
 import { UsageError } from "../../core/errors.js";
 import { groupBy } from "../../core/group-by.js";
-import { firstNames } from "../../core/text-order.js";
+import { firstNames, shellWord } from "../../core/text-order.js";
 import { type BuildReport, buildDataset } from "../../dataset/build-dataset.js";
 import { type Coverage, type CoverageRange, isWhole, lowestCoverage } from "../../dataset/panel/coverage.js";
 import { type DatasetPlan, planDataset } from "../../dataset/plan-dataset.js";
@@ -400,7 +400,7 @@ function lakeLines({ manifest, folder, changes, otherLake }: DatasetCheck): stri
   if (otherLake !== undefined)
     return [
       `lake: ${paint("red", "another one:")} the dataset was built from ${manifest.lake}, and ${otherLake} has not the rows that it was built from`,
-      `compare it with its own: barlake dataset verify ${folder} --lake ${manifest.lake}`,
+      `compare it with its own: barlake dataset verify ${shellWord(folder)} --lake ${shellWord(manifest.lake)}`,
     ];
   const past = changes.filter(isOfPast);
   if (past.length > 0) return [`lake: ${changesText(past)}`];

@@ -134,11 +134,12 @@ function vwapOf(bars: Bars): { readonly values: Float64Array; readonly validity:
   return { values, validity };
 }
 
+const { vwap: _vwap, is_final: _isFinal, region: _region, ...SHARED } = VIEW_COLUMNS;
+
 /**
  * The columns of the macro `adjusted` for landed periods, in their order, and the stored columns that each is computed
  * from. A test compares all of them with the macro's.
  */
-const { vwap: _vwap, is_final: _isFinal, region: _region, ...SHARED } = VIEW_COLUMNS;
 const ADJUSTED: Readonly<Record<string, readonly string[]>> = {
   ...SHARED,
   volume: ["volume", "lot"],

@@ -336,6 +336,7 @@ const PRECISE_PAUSE_MS = 8000;
  * causes them.
  */
 const MAX_PAUSE_MS = MINUTE_MS / 2;
+
 /** When a request tests whether the refusals have ended, in epoch milliseconds. */
 export function testAt({ count, since, turnsOverAt }: Refusals, now: number): number {
   const isBeyondMinute = now - since > MINUTE_MS;
