@@ -2,14 +2,16 @@ import { createHash } from "node:crypto";
 import { mkdir, open, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { UsageError } from "../core/errors.js";
-import { dateOfEpochDay } from "../core/time.js";
+import { dateOfEpochDay, parseTradingDate } from "../core/time.js";
 import type { Known } from "../db/market/known-sql.js";
+import type { UnvouchedCloses, VouchedDays } from "../db/market/unvouched-closes.js";
 import { interruptOn } from "../db/session/session.js";
 import { OWN_VIEWS, readViewFiles, readViewTree } from "../db/views/view-files.js";
 import { knownOf, type Lake, type PointInTime } from "../lake/lake.js";
 import { ENGINE } from "../lake/log/commit-actions.js";
 import type { DataFile, Snapshot } from "../lake/log/snapshot.js";
 import { openReader } from "../lake/open-reader.js";
+import type { Storage } from "../lake/storage/storage.js";
 import { REGIONS } from "../market/regions.js";
 import { addBlock, emptyHistory } from "./cells/cells.js";
 import type { WriterPlace } from "./formats/dataset-writer.js";
@@ -20,12 +22,25 @@ import { type LakePanel, openPanel } from "./panel/lake-panel.js";
 import { warningsOf } from "./panel/panel-warnings.js";
 import type { DatasetSpec } from "./spec.js";
 import { DatasetFiles, DIGESTS, EARLIER_FAULT } from "./store/dataset-files.js";
-import { folderOf, makeFolder, removeFolder } from "./store/dataset-folder.js";
-import { expectPlace, putDataset, refuseForeignFiles } from "./store/dataset-prefix.js";
+import { continueFolder, folderOf, makeFolder } from "./store/dataset-folder.js";
+import {
+  type BuildClaim,
+  claimPrefix,
+  expectPlace,
+  putDataset,
+  refuseForeignFiles,
+} from "./store/dataset-prefix.js";
 import { HISTORY, historyBytes } from "./store/history-file.js";
-import { hasHistory, isContinuedFormat, type Kept, keptFiles, pastDigest } from "./store/kept-files.js";
+import {
+  hasHistory,
+  isContinuedFormat,
+  isContinuedInPlace,
+  type Kept,
+  keptFiles,
+  pastDigest,
+} from "./store/kept-files.js";
 import { barsFrom, barsSince, refuseChangedPast, sourcesOf, verifySources } from "./store/lake-changes.js";
-import { MANIFEST, type Manifest, manifestOf } from "./store/manifest.js";
+import { MANIFEST, type Manifest, manifestOf, readManifest } from "./store/manifest.js";
 
 /** Most memory of a database where none is given. */
 const MEMORY = "1GB";
@@ -63,7 +78,7 @@ export interface BuildReport extends Manifest {
 
 /**
  * Builds a dataset: its files, their digests, and a manifest. It appears, or replaces the old one, only when it is
- * complete. @throws {UsageError} for a spec that the lake cannot fulfil; for an existing dataset that may not be
+ * complete; days are appended to qlib's files in their place, and are read when its calendar is replaced. @throws {UsageError} for a spec that the lake cannot fulfil; for an existing dataset that may not be
  * replaced, or has files of somebody else in its folder; for appending where existing days would change; the signal's
  * reason once it aborts. @throws {LakeError} for a file of the lake that is missing or damaged.
  */
@@ -90,7 +105,11 @@ export async function buildOfBlocks(
     });
   const storage = lake.storageAt(folder);
   const isLocal = storage.access === undefined;
-  const isThere = await expectPlace(storage, { name: spec.name, existing });
+  const isThere = await expectPlace(storage, {
+    name: spec.name,
+    existing,
+    inPlace: isContinuedInPlace(spec),
+  });
   const { session, snapshots } = await openReader(lake, { memoryLimit, verify: false }, pointInTime);
   using reader = session;
   using _ = interruptOn(reader, signal);
@@ -110,6 +129,9 @@ export async function buildOfBlocks(
   const verify = async (bars?: (file: DataFile) => boolean): Promise<void> => {
     if (verifies) await verifySources(lake, snapshots, spec, { signal, bars });
   };
+  let claim: BuildClaim | undefined;
+  /** Whether files of the dataset are changed in their place: then the mark stays until they are complete. */
+  let isChanged = false;
   try {
     const opening = openPanel(reader, spec, blocks);
     opening.catch(() => {});
@@ -122,41 +144,78 @@ export async function buildOfBlocks(
     }
     options.signal?.throwIfAborted();
     const panel = await opening;
-    const write = async (draft: string): Promise<Manifest> => {
-      let kept: Kept | undefined;
-      try {
-        if (mayContinue && panel.axes.names === undefined)
-          kept = await keptFiles(reader, panel, { folder, manifest: earlier });
-      } finally {
-        await verify(kept?.since === undefined ? undefined : barsFrom(kept.since));
-      }
-      const of = { reader, lake, options, earlier };
-      const writing = await writeFiles(panel, draft, { ...of, kept }).catch(async (error: unknown) => {
-        if ((error as NodeJS.ErrnoException).code !== EARLIER_FAULT) throw error;
-        // An earlier file is damaged: everything is written again.
-        await verify();
-        await removeFolder(draft);
-        await mkdir(draft);
-        return writeFiles(panel, draft, { ...of, kept: undefined });
-      });
-      return await writeManifest(panel, draft, {
-        ...writing,
-        lake,
-        snapshots,
-        known: knownOf(pointInTime),
-        verified: verifies,
-      });
-    };
+    if (mayContinue && isContinuedInPlace(spec)) claim = await claimUnchanged(storage, earlier);
+    let kept: Kept | undefined;
+    try {
+      if (mayContinue && panel.axes.names === undefined)
+        kept = await keptFiles(reader, panel, {
+          folder,
+          manifest: earlier,
+          mayGoOn: claim?.hasLeftovers === true,
+        });
+    } finally {
+      await verify(kept?.since === undefined ? undefined : barsFrom(kept.since));
+    }
+    const writeOf =
+      (some: Kept | undefined) =>
+      async (draft: string): Promise<Manifest> => {
+        const writing = await writeFiles(panel, draft, { reader, lake, options, earlier, kept: some });
+        const known = knownOf(pointInTime);
+        return await writeManifest(panel, draft, { ...writing, lake, snapshots, known, verified: verifies });
+      };
     const replace = existing !== "refuse";
+    const expectReplaceable = async (): Promise<void> => {
+      await refuseForeignFiles(storage);
+      claim ??= await claimPrefix(storage, { replace: existing === "replace" });
+    };
+    const make = (some: Kept | undefined): Promise<Manifest> => {
+      if (some?.continued === undefined)
+        return makeFolder(folder, { replace, expectReplaceable }, writeOf(some));
+      isChanged = true;
+      return continueFolder(folder, writeOf(some));
+    };
     const manifest = isLocal
-      ? await makeFolder(folder, { replace, expectReplaceable: () => refuseForeignFiles(storage) }, write)
-      : await putDataset(storage, lake.work, { replace, signal }, write);
+      ? await make(kept).catch(async (error: unknown) => {
+          if ((error as NodeJS.ErrnoException).code !== EARLIER_FAULT) throw error;
+          // An earlier file is damaged: everything is written again.
+          await verify();
+          return make(undefined);
+        })
+      : await putDataset(storage, lake.work, { replace, signal }, writeOf(undefined));
+    // It is complete: a mark that could not be removed is replaced by the next build.
+    await claim?.release().catch(() => {});
     return { ...manifest, folder, newRows: manifest.rows - (earlier?.rows ?? 0) };
   } catch (error) {
+    if (!isChanged) await claim?.release().catch(() => {});
     // The caller aborted: its reason says more than the error of the interrupted statement.
     options.signal?.throwIfAborted();
     throw error;
+  } finally {
+    claim?.abandon();
   }
+}
+
+/**
+ * Claims the folder of a dataset that is to be continued in its place. @param earlier its manifest, as it was read
+ * before. @throws {UsageError} where another build has changed it since, or is about to.
+ */
+async function claimUnchanged(storage: Storage, { name, createdAt, content }: Manifest): Promise<BuildClaim> {
+  const claim = await claimPrefix(storage, { replace: false });
+  const now = await readManifest(storage).catch(() => undefined);
+  if (now?.createdAt === createdAt && now.content === content) return claim;
+  await claim.release();
+  claim.abandon();
+  throw new UsageError(`dataset ${name}: another process has changed it meanwhile`, {
+    hint: "append again",
+  });
+}
+
+interface WrittenDataset {
+  readonly files: DatasetFiles;
+  readonly rows: number;
+  readonly coverage: Coverage | undefined;
+  readonly unvouched: UnvouchedCloses | undefined;
+  readonly warnings: readonly string[];
 }
 
 async function writeFiles(
@@ -175,12 +234,16 @@ async function writeFiles(
     readonly kept: Kept | undefined;
     readonly earlier: Manifest | undefined;
   },
-): Promise<{ files: DatasetFiles; rows: number; coverage: Coverage | undefined; warnings: string[] }> {
+): Promise<WrittenDataset> {
   const { spec, axes } = panel;
   const files = new DatasetFiles(draft, options.signal, kept?.continued?.files);
   const continued = earlier?.coverage && { coverage: earlier.coverage, last: earlier.last };
   const coverage = await coverageOf(reader, panel, continued);
-  const warnings = await warningsOf(reader, panel, coverage);
+  const { texts: warnings, unvouched } = await warningsOf(reader, panel, {
+    coverage,
+    vouched: kept && vouchedBy(earlier, panel),
+    hasExEvent: (kept?.history.factors.changes.symbol.length ?? 0) > 0,
+  });
   const scratch = join(draft, ".scratch");
   await mkdir(scratch);
   using session = await reader.sibling();
@@ -224,17 +287,21 @@ async function writeFiles(
     await files.close();
   }
   await rm(scratch, { recursive: true, force: true });
-  return { files, rows, coverage, warnings };
+  return { files, rows, coverage, unvouched, warnings };
+}
+
+/** What an earlier dataset says of its days, of which it is known that they are those of the panel. */
+function vouchedBy(earlier: Manifest | undefined, { symbols }: LakePanel): VouchedDays | undefined {
+  if (earlier?.unvouched === undefined) return undefined;
+  const known = new Set(earlier.symbols);
+  const added = symbols.flatMap(({ symbol }) => (known.has(symbol) ? [] : [symbol]));
+  return { last: parseTradingDate(earlier.last), found: earlier.unvouched, added };
 }
 
 async function writeManifest(
   panel: LakePanel,
   draft: string,
-  facts: {
-    readonly files: DatasetFiles;
-    readonly rows: number;
-    readonly coverage: Coverage | undefined;
-    readonly warnings: readonly string[];
+  facts: WrittenDataset & {
     readonly lake: Lake;
     readonly snapshots: readonly Snapshot[];
     readonly known: Known | undefined;
@@ -265,6 +332,7 @@ async function writeManifest(
     sources: sourcesOf(facts.snapshots),
     verified: facts.verified,
     ...(facts.coverage && { coverage: facts.coverage }),
+    ...(facts.unvouched && { unvouched: facts.unvouched }),
     warnings: facts.warnings,
   });
   const file = await open(join(draft, MANIFEST), "w");

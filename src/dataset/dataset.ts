@@ -189,7 +189,8 @@ export async function dataset(
     if (verify) await verifySources(lake, snapshots, spec);
     const panel = await openPanel(session, spec);
     const coverage = await coverageOf(session, panel);
-    return new Dataset(session, panel, { coverage, warnings: await warningsOf(session, panel, coverage) });
+    const { texts } = await warningsOf(session, panel, { coverage });
+    return new Dataset(session, panel, { coverage, warnings: texts });
   } catch (error) {
     session.close();
     throw error;

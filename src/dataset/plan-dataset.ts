@@ -95,7 +95,7 @@ export async function planDatasetIn(reader: Session, lake: Lake, spec: DatasetSp
     masks,
     bytes: Math.round(cells * (fields.length * value + masks.length * mark)),
     coverage,
-    warnings: [...(await warningsOf(reader, panel, coverage)), ...nullWarnings],
+    warnings: [...(await warningsOf(reader, panel, { coverage })).texts, ...nullWarnings],
   };
 }
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { epochDay, type TradingDate } from "../../src/core/time.js";
+import { epochDay, parseTradingDate, type TradingDate } from "../../src/core/time.js";
 import { readExRules } from "../../src/db/market/read-ex-rules.js";
 import { unvouchedCloses } from "../../src/db/market/unvouched-closes.js";
 import type { Session } from "../../src/db/session/session.js";
@@ -202,7 +202,21 @@ test("over a hole shares count, but no cash and no rights: the close that it was
     { day: "2024-03-20" },
     { day: "2024-10-21" },
   ]);
-  expect((await unvouchedCloses(reader)).closes).toBe(2);
+  const all = await unvouchedCloses(reader);
+  expect(all).toEqual({
+    closes: 2,
+    symbols: ["AAPL.US"],
+    examples: [{ symbol: "AAPL.US", date: "2024-03-20", last: expect.any(String) }],
+  });
+  for (const [date] of HOLES) {
+    const last = parseTradingDate(date);
+    const found = await unvouchedCloses(reader, { until: last });
+    expect(await unvouchedCloses(reader, { known: { last, found, added: [] } }), date).toEqual(all);
+    const none = { closes: 0, symbols: [], examples: [] };
+    // Of a symbol of which nothing is known all days are searched.
+    const added = { last, found: none, added: ["AAPL.US"] };
+    expect(await unvouchedCloses(reader, { known: added }), date).toEqual(all);
+  }
   expect(await changesOf(reader, HOLES)).toEqual(counted);
 });
 

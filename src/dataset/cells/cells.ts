@@ -69,7 +69,7 @@ export function factorsBefore(
 
 /** The cells of some symbols as a source returns them: bars with trades, before gaps are filled. */
 export interface Cells {
-  /** For each field: `symbols * width` values. */
+  /** For each field: `symbols * width` values, of the labels from the range's first one on. */
   readonly fields: readonly FieldCells[];
   /** The adjusted close, where gaps are filled with it. */
   readonly closes: FieldCells | undefined;
@@ -83,7 +83,7 @@ export interface SymbolRange {
   readonly index: number;
   readonly start: number;
   readonly symbols: readonly PanelSymbol[];
-  /** First label whose cells are needed. The cells of earlier ones may have any values. */
+  /** First label whose cells are needed: there are none of earlier ones. */
   readonly since: number;
   /** The history of all symbols of the dataset, where it is known: cells that are not read do not show it. */
   readonly known?: SymbolHistory;
@@ -114,22 +114,25 @@ export function cellBuffers(
   symbols: number,
   { hasCloses, options }: { readonly hasCloses: boolean; readonly options: BlockOptions },
 ): CellBuffers {
-  const most = symbols * labels.count;
-  const newCells = (): FieldCells =>
+  const newCells = (cells: number): FieldCells =>
     options.bits === 32
-      ? new Float32Array(newBytes(most * 4, options))
-      : new Float64Array(newBytes(most * 8, options));
-  const create = (): Cells => ({
-    fields: fields.map(newCells),
-    closes: hasCloses ? newCells() : undefined,
-    traded: new Uint8Array(most),
+      ? new Float32Array(newBytes(cells * 4, options))
+      : new Float64Array(newBytes(cells * 8, options));
+  const create = (cells: number): Cells => ({
+    fields: fields.map(() => newCells(cells)),
+    closes: hasCloses ? newCells(cells) : undefined,
+    traded: new Uint8Array(cells),
   });
   const created: Cells[] = [];
   return (range) => {
     const index = range.index % options.valid;
-    const buffers = created[index] ?? create();
+    const width = labels.count - range.since;
+    const cells = range.symbols.length * width;
+    let buffers = created[index];
+    // Memory for the largest block at once; blocks of some labels only are of one size but for the last one.
+    if (buffers === undefined || buffers.traded.length < cells)
+      buffers = create(range.since === 0 ? symbols * width : cells);
     created[index] = buffers;
-    const cells = range.symbols.length * labels.count;
     return {
       fields: buffers.fields.map((values) => values.subarray(0, cells)),
       closes: buffers.closes?.subarray(0, cells),
@@ -138,12 +141,12 @@ export function cellBuffers(
   };
 }
 
-/** Clears the cells without trades, from the first label of the range on. */
-export function blankUntraded({ fields, closes, traded }: Cells, { symbols, since }: SymbolRange): void {
-  const width = traded.length / symbols.length;
+/** Clears the cells of some symbols without trades. */
+export function blankUntraded({ fields, closes, traded }: Cells, symbols: number): void {
+  const width = traded.length / symbols;
   const columns = closes === undefined ? fields : [...fields, closes];
-  for (let from = since; from < traded.length; from += width) {
-    const own = traded.subarray(from, from + width - since);
+  for (let from = 0; from < traded.length; from += width) {
+    const own = traded.subarray(from, from + width);
     for (let start = own.indexOf(0); start >= 0; ) {
       const next = own.indexOf(1, start);
       const end = next < 0 ? own.length : next;

@@ -60,7 +60,9 @@ interface CellPlaces {
   /** The label of each day from `firstDay` to the last label's; negative where it is no session. */
   readonly labelOfDay: Int32Array;
   readonly firstDay: number;
-  readonly labels: number;
+  /** The first label that has cells, and the number of those that have. */
+  readonly since: number;
+  readonly width: number;
 }
 
 /**
@@ -72,7 +74,7 @@ export function findRuns(
   rows: ResultRows,
   traded: number,
   { symbols, factors }: { readonly symbols: Int32Array; readonly factors: Float64Array },
-  { labelOfDay, firstDay, labels }: CellPlaces,
+  { labelOfDay, firstDay, since, width }: CellPlaces,
   runs: CellRuns,
   marks: Uint8Array,
 ): void {
@@ -87,8 +89,8 @@ export function findRuns(
     const s = symbols[row] as number;
     if (s < 0 || isTraded[row] !== 1 || !isPresent(isKnown, row)) continue;
     const label = labelOfDay[(day[row] as number) - firstDay];
-    if (label === undefined || label < 0) continue;
-    const at = s * labels + label;
+    if (label === undefined || label < since) continue;
+    const at = s * width + label - since;
     const by = factors[row] as number;
     marks[at] = 1;
     if (row !== nextRow || at !== nextCell || s !== own || by !== times) {
@@ -231,7 +233,6 @@ export function dailyCells(
   const labelOfDay = new Int32Array(lastDay - firstDay + 1).fill(-1);
   for (let label = 0; label < labels.count; label++)
     labelOfDay[(labels.days[label] as number) - firstDay] = label;
-  const places = { labelOfDay, firstDay, labels: labels.count };
   const runs = newCellRuns();
   const isAdjusted = adjustment === "backward";
   const factors = new Float64Array(VECTOR_ROWS).fill(1);
@@ -314,6 +315,8 @@ export function dailyCells(
     if (state === undefined) return "not in order";
     const indexesOf = symbolIndexes(range);
     const cells = buffers(range);
+    const { since } = range;
+    const places = { labelOfDay, firstDay, since, width: labels.count - since };
     const lots = Int32Array.from(range.symbols, ({ region }) => REGIONS[region].lot);
     let fault: "not in order" | "other volumes" | undefined;
     await visitRows(window, shape, (rows) => {
@@ -336,7 +339,7 @@ export function dailyCells(
       if (cells.closes) place(CLOSE, "close", cells.closes);
     });
     if (fault !== undefined) return fault;
-    blankUntraded(cells, range);
+    blankUntraded(cells, range.symbols.length);
     return { ...cells, factors: isAdjusted ? state : undefined };
   }
 }

@@ -32,13 +32,11 @@ export async function askStatus(
   );
   const { rows, columns } = await readColumns(result, { s: "int32", l: "int32", bits: "int32" });
   return (mask, cells, traded) => {
-    if (mask === "tradable" && spec.period === "1d")
-      for (let start = range.since; start < cells.length; start += labels.count) {
-        const end = start - range.since + labels.count;
-        cells.set(traded.subarray(start, end), start);
-      }
+    if (mask === "tradable" && spec.period === "1d") cells.set(traded);
+    const width = labels.count - range.since;
     for (let row = 0; row < rows; row++) {
-      const cell = (columns.s.values[row] as number) * labels.count + (columns.l.values[row] as number);
+      const label = (columns.l.values[row] as number) - range.since;
+      const cell = (columns.s.values[row] as number) * width + label;
       cells[cell] = Number(((columns.bits.values[row] as number) & BITS[mask]) !== 0);
     }
   };
@@ -102,17 +100,19 @@ async function statedFrom(session: Session): Promise<string> {
  * where nothing traded.
  */
 export function fillGaps(
-  { symbols, width, fields, traded, first, last }: Block,
+  { symbols, since, width, fields, traded, first, last }: Block,
   columns: readonly PanelField[],
   closes: FieldCells | undefined,
   limit: number,
 ): void {
   for (let s = 0; s < symbols.length; s++) {
-    const base = s * width;
-    let from = base + (first[s] as number);
-    const end = base + (last[s] as number);
     if ((first[s] as number) < 0) continue;
-    for (let cell = from + 1; cell <= end; cell++) {
+    const base = s * width;
+    // What traded before the first label that is read is farther away than gaps are filled.
+    const isBefore = (first[s] as number) < since;
+    let from = isBefore ? base - limit - 1 : base + (first[s] as number) - since;
+    const end = base + (last[s] as number) - since;
+    for (let cell = isBefore ? base : from + 1; cell <= end; cell++) {
       if (traded[cell] === 1) from = cell;
       else if (cell - from <= limit) fillCell(fields, columns, cell, from, closes);
     }

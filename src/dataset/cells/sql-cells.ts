@@ -66,7 +66,7 @@ export async function sqlCells(
           const target = findTargets(rows, range, cells.traded);
           for (const [i, into] of targets.entries()) scatter(rows, FIRST_FIELD + i, target, into);
         });
-        blankUntraded(cells, range);
+        blankUntraded(cells, range.symbols.length);
         return cells;
       };
     },

@@ -243,11 +243,12 @@ export function qlibWriter(place: WriterPlace): DatasetWriter {
     const before = (s: number): number => continued?.[block.start + s] ?? -1;
     const first = (s: number): number => block.first[s] as number;
     const cells = [...block.fields, ...block.masks];
+    const cellOf = (s: number, label: number): number => s * block.width + label - block.since;
     return {
       folders: own.map((s) => `features/${qlibFolder((block.symbols[s] as PanelSymbol).symbol)}`),
       heads: of((s) => (before(s) < 0 ? first(s) : Number.NaN)),
-      starts: of((s) => s * block.width + (before(s) < 0 ? first(s) : before(s) + 1)),
-      ends: of((s) => s * block.width + (block.last[s] as number) + 1),
+      starts: of((s) => cellOf(s, before(s) < 0 ? first(s) : before(s) + 1)),
+      ends: of((s) => cellOf(s, (block.last[s] as number) + 1)),
       columns: order.map((c) => ({ name: endings[c] as string, cells: cells[c] as FieldCells | Uint8Array })),
     };
   };

@@ -41,13 +41,15 @@ export function blockScans(shape: PanelShape): BlockScans {
   return (block, slice) => {
     const { walk, rows, own } = walkOver(block, slice);
     if (rows === 0) return undefined;
-    const { symbols, width } = block;
+    const { symbols } = block;
+    /** The cell of a symbol's label. */
+    const cellOf = (s: number, label: number): number => s * block.width + label - block.since;
     const fillDoubles =
       (cells: FieldCells): Fill =>
       (target, from, count) => {
         let hasNulls = false;
         walk(from, count, (s, label, end, at) => {
-          const start = s * width + label;
+          const start = cellOf(s, label);
           if (!copyCells(cells, start, start + end - label, values, at)) hasNulls = true;
         });
         copyValues(target, values, 0, count);
@@ -58,7 +60,7 @@ export function blockScans(shape: PanelShape): BlockScans {
     const hasOrderedBits = (cells: FieldCells): boolean => {
       let isOrdered = true;
       walk(0, rows, (s, label, end) => {
-        isOrdered &&= !hasUnorderedBits(cells, s * width + label, s * width + end);
+        isOrdered &&= !hasUnorderedBits(cells, cellOf(s, label), cellOf(s, end));
       });
       return isOrdered;
     };
@@ -66,7 +68,7 @@ export function blockScans(shape: PanelShape): BlockScans {
       (cells: Uint8Array): Fill =>
       (target, from, count) => {
         walk(from, count, (s, label, end, at) =>
-          marks.set(cells.subarray(s * width + label, s * width + end), at),
+          marks.set(cells.subarray(cellOf(s, label), cellOf(s, end)), at),
         );
         copyValues(target, marks, 0, count);
       };

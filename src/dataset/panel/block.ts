@@ -64,11 +64,12 @@ export interface Block extends Spans, Eligibility {
   readonly index: number;
   /** Whether the next block was read together with this one: then this one is valid as long as that one. */
   readonly hasNext: boolean;
+  /** The first label that has cells. */
   readonly since: number;
   /** Index of its first symbol in the dataset. */
   readonly start: number;
   readonly symbols: readonly PanelSymbol[];
-  /** Number of labels of each symbol. */
+  /** Number of labels of each symbol: those from `since` on. */
   readonly width: number;
   /** Cells of each field, `symbols.length * width`; NaN for missing values. */
   readonly fields: readonly FieldCells[];

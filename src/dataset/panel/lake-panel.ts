@@ -53,11 +53,12 @@ function markMembers(
   mask: Uint8Array,
 ): void {
   for (const [s, { memberRanges }] of symbols.entries()) {
-    const base = s * width;
+    const base = s * width - since;
     for (const { start, end } of memberRanges) {
       const from = lowerBound(0, days.length, (label) => (days[label] as number) >= start);
       const first = Math.max(from, since, eligibleFrom[s] as number);
-      for (let label = first; label < width && (days[label] as number) < end; label++) mask[base + label] = 1;
+      for (let label = first; label < since + width && (days[label] as number) < end; label++)
+        mask[base + label] = 1;
     }
   }
 }
@@ -265,7 +266,8 @@ export async function openPanel(
       return (await askBlock(session, session, spec, parts, range))();
     },
     async *blocks(some = ranges, signal) {
-      const groups = daily === undefined ? some.map((range) => [range]) : togetherIn(some, most);
+      const groups =
+        daily === undefined ? some.map((range) => [range]) : togetherIn(some, most, axes.labels.count);
       const isAhead = daily !== undefined && groups.length > 1;
       using connections = isAhead ? await TwoConnections.open(session, signal) : undefined;
       const read = oneAhead(groups, { overlapsReading: isAhead }, (group, n) =>
@@ -282,16 +284,22 @@ export async function openPanel(
 
 /**
  * Groups ranges whose cells are read by one query, as they fit into memory: each query reads every row group of the
- * lake's files that has one of its symbols.
+ * lake's files that has one of its symbols. @param most number of symbols of which the cells of all labels fit.
  */
-function togetherIn(ranges: readonly SymbolRange[], most: number): (readonly SymbolRange[])[] {
+function togetherIn(
+  ranges: readonly SymbolRange[],
+  most: number,
+  labels: number,
+): (readonly SymbolRange[])[] {
+  const fits = (symbols: number, { since }: SymbolRange): boolean =>
+    symbols * (labels - since) <= most * labels;
   const groups: SymbolRange[][] = [];
   let group: SymbolRange[] = [];
   let size = 0;
   for (const range of ranges) {
     const last = group.at(-1);
     const follows = last !== undefined && last.start + last.symbols.length === range.start;
-    if (!follows || last.since !== range.since || size + range.symbols.length > most) {
+    if (!follows || last.since !== range.since || !fits(size + range.symbols.length, range)) {
       group = [];
       groups.push(group);
       size = 0;
@@ -352,7 +360,7 @@ async function askBlock(
       since: range.since,
       start: range.start,
       symbols: range.symbols,
-      width: shape.labels.count,
+      width: shape.labels.count - range.since,
       fields,
       masks: shape.masks.map(() => new Uint8Array(newBytes(traded.length, options))),
       traded,

@@ -1,7 +1,7 @@
 import { firstNames } from "../../core/text-order.js";
 import { dateOfEpochDay, type TradingDate } from "../../core/time.js";
 import { withExEvents } from "../../db/market/read-ex-rules.js";
-import { unvouchedCloses } from "../../db/market/unvouched-closes.js";
+import { type UnvouchedCloses, unvouchedCloses, type VouchedDays } from "../../db/market/unvouched-closes.js";
 import { type Session, TempTable } from "../../db/session/session.js";
 import { basePeriod } from "../../market/period.js";
 import { type Coverage, type CoverageRange, lowestCoverage } from "./coverage.js";
@@ -11,12 +11,31 @@ const NAMED = 3;
 /** Number of symbols whose ex-events are looked for before those of all others. */
 const FIRST_SYMBOLS = 50;
 
-/** What users of a dataset should know before they trust it. @param coverage of its members, where these have dates. */
+export interface PanelWarnings {
+  readonly texts: string[];
+  /** Undefined where prices are not adjusted. */
+  readonly unvouched: UnvouchedCloses | undefined;
+}
+
+/**
+ * What users of a dataset should know before they trust it. @param facts.coverage of its members, where these have
+ * dates. @param facts.vouched what an earlier dataset says of its days, of which the lake has changed nothing since.
+ * @param facts.hasExEvent whether one of its symbols is known to have an ex-event. @default it is looked for
+ */
 export async function warningsOf(
   session: Session,
   panel: LakePanel,
-  coverage: Coverage | undefined,
-): Promise<string[]> {
+  {
+    coverage,
+    vouched,
+    hasExEvent = false,
+  }: {
+    readonly coverage: Coverage | undefined;
+    readonly vouched?: VouchedDays | undefined;
+    readonly hasExEvent?: boolean;
+  },
+): Promise<PanelWarnings> {
+  let unvouched: UnvouchedCloses | undefined;
   const { spec, axes, labels, resolved } = panel;
   const warnings: string[] = [];
   const first = labels.days[0] as number;
@@ -63,16 +82,18 @@ export async function warningsOf(
     );
   if (spec.adjustment !== "none") {
     const until = dateOfEpochDay(labels.days[labels.count - 1] as number);
-    const { closes, symbols, examples } = await unvouchedCloses(session, {
+    unvouched = await unvouchedCloses(session, {
       symbols: `SELECT symbol FROM ${axes.tables.symbols.name}`,
       until,
+      known: vouched,
     });
+    const { closes, symbols, examples } = unvouched;
     const some = examples.map(({ symbol, last, date }) => `${symbol} ${last} to ${date}`).join(", ");
     if (closes > 0)
       warnings.push(
-        `${closes} price steps of ${symbols} symbols are not adjusted for: the lake lacks days between two bars that were not requested or were set aside (${some})`,
+        `${closes} price steps of ${symbols.length} symbols are not adjusted for: the lake lacks days between two bars that were not requested or were set aside (${some})`,
       );
-    if (!(await anyExEvent(session, panel, until)))
+    if (!hasExEvent && !(await anyExEvent(session, panel, until)))
       warnings.push(
         `no ex-event of its symbols is known: prices are as traded, although its spec has the adjustment ${spec.adjustment}`,
       );
@@ -85,7 +106,7 @@ export async function warningsOf(
   const outside = await barsOutside(session, panel);
   if (outside > 0)
     warnings.push(`${outside} bars lie on dates that are no sessions of the calendar, and are left out`);
-  return warnings;
+  return { texts: warnings, unvouched };
 }
 
 /** Whether the lake knows an ex-event of any symbol. Nearly always one of the first symbols has one. */

@@ -4,30 +4,58 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { mkdir, open, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Worker } from "node:worker_threads";
+import { crc32 } from "node:zlib";
 import type { FieldCells } from "../panel/block.js";
 
-/** Name of the file with the digests of all other files of a dataset, in the format of `sha256sum -c`. */
+/**
+ * Name of the file with the digests of all other files of a dataset, in the format of `sha256sum -c`: of each its
+ * SHA-256 as hexadecimal digits, two spaces, and its path. Files of floats, which an append continues without reading
+ * them, have lines that it takes for comments: `# crc32`, their CRC-32 as hexadecimal digits, and their size.
+ */
 export const DIGESTS = "files.sha256";
 
-/** Hexadecimal digits at the beginning of a line of {@link DIGESTS}; two spaces follow, then the path. */
-const DIGEST_DIGITS = 64;
-const PATH_AT = DIGEST_DIGITS + 2;
+const GAP = "  ";
 
-/** The line of a file, with the end of the line. */
-export function digestLine(path: string, sha256: string): string {
-  return `${sha256}  ${path}\n`;
-}
+/** The digest of a file that is continued, in a list of digests. */
+const CRC32 = /^# crc32 ([0-9a-f]{8}) (\d+)$/;
 
 /** Reads the text of {@link DIGESTS}: the digest of each file, by its path. */
 export function digestsIn(text: string): Map<string, string> {
   const lines = text.split("\n").filter((line) => line !== "");
-  return new Map(lines.map((line) => [line.slice(PATH_AT), line.slice(0, DIGEST_DIGITS)]));
+  return new Map(
+    lines.map((line) => {
+      const gap = line.indexOf(GAP);
+      return [line.slice(gap + GAP.length), line.slice(0, gap)];
+    }),
+  );
 }
 
 /** The digest of one file in the text of {@link DIGESTS}, as {@link digestsIn} has it, without reading the other lines. */
 export function digestIn(text: string, path: string): string | undefined {
-  const at = text.indexOf(`  ${path}\n`);
-  return at < DIGEST_DIGITS ? undefined : text.slice(at - DIGEST_DIGITS, at);
+  const at = text.indexOf(`${GAP}${path}\n`);
+  return at < 0 ? undefined : text.slice(text.lastIndexOf("\n", at) + 1, at);
+}
+
+/**
+ * Whether the bytes of a file have a digest of a list. @param options.mayGoOn whether more may follow the bytes of which
+ * the digest is, where it has their number. @param options.signal ends the reading before the next piece; its reason is
+ * thrown.
+ */
+export async function hasDigest(
+  pieces: AsyncIterable<Uint8Array>,
+  digest: string,
+  { mayGoOn, signal }: { readonly mayGoOn: boolean; readonly signal?: AbortSignal | undefined },
+): Promise<boolean> {
+  const [, hex, size] = CRC32.exec(digest) ?? [];
+  if (hex === undefined) return (await sha256Of(pieces, signal)) === digest;
+  const bytes = Number(size);
+  let [crc, read] = [0, 0];
+  for await (const piece of pieces) {
+    signal?.throwIfAborted();
+    crc = crc32(piece.subarray(0, Math.max(0, bytes - read)), crc);
+    read += piece.length;
+  }
+  return crc === Number.parseInt(hex, 16) && (mayGoOn ? read >= bytes : read === bytes);
 }
 
 /** A file of an earlier dataset, with its digest there. */
@@ -45,8 +73,8 @@ export interface NewFile {
 }
 
 /**
- * Files of 32-bit floats to write, one for each symbol and column: the symbol's head, or what the file of the same path
- * has in the earlier dataset, then cells. Cells are in memory that threads share, and columns have none in common; the
+ * Files of 32-bit floats to write, one for each symbol and column: the symbol's head, then cells; or cells after those
+ * that the file has in the earlier dataset, there. Cells are in memory that threads share, and columns have none in common; the
  * thread writes to the cell before the first one of a file, and restores it.
  */
 export interface FloatFiles {
@@ -63,19 +91,21 @@ export interface FloatFiles {
   }[];
 }
 
-/** A dataset whose files are continued: its folder, and the text of its list of digests. */
+/** A dataset whose files are continued in their place: its folder, and the text of its list of digests. */
 export interface EarlierFiles {
   readonly folder: string;
   readonly list: string;
+  /** Whether files may have more bytes than the list says, of an append that was stopped: these are cut off. */
+  readonly mayGoOn: boolean;
 }
 
-/** Code of the error for an earlier file that is missing, cannot be read, or is not what was written. */
+/** Code of the error for an earlier file that is missing, cannot be used, or is not what was written. */
 export const EARLIER_FAULT = "EARLIER_FAULT";
 
 export interface WrittenFiles {
   /** Size of all files. */
   readonly bytes: number;
-  /** A line for each file, as in a dataset's list of digests: its SHA-256 as hexadecimal digits, two spaces, its path. */
+  /** A line for each file, as in {@link DIGESTS}. */
   readonly lines: string;
 }
 
@@ -133,7 +163,7 @@ interface FileList {
   readonly files: number;
   /** Size of all files. */
   readonly bytes: number;
-  /** A line for each file, sorted by path: its SHA-256 as hexadecimal digits, two spaces, its path. */
+  /** A line for each file, sorted by path, as in {@link DIGESTS}. */
   readonly text: string;
 }
 
@@ -236,10 +266,10 @@ export class DatasetFiles {
   }
 
   list(): FileList {
-    const own = Array.from(this.#own, ([path, { sha256 }]) => digestLine(path, sha256)).join("");
+    const own = Array.from(this.#own, ([path, { sha256 }]) => `${sha256}${GAP}${path}\n`).join("");
     const text = [...this.#written.map(({ lines }) => lines), own].join("");
     const lines = text.split("\n").slice(0, -1);
-    const paths = lines.map((line) => line.slice(PATH_AT));
+    const paths = lines.map((line) => line.slice(line.indexOf(GAP) + GAP.length));
     const order = Uint32Array.from(lines.keys());
     order.sort((a, b) => ((paths[a] as string) < (paths[b] as string) ? -1 : 1));
     const sizes = [...this.#written, ...this.#own.values()];

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { existsSync, lstatSync, readdirSync, renameSync, rmdirSync, unlinkSync } from "node:fs";
+import { existsSync, lstatSync, mkdirSync, readdirSync, renameSync, rmdirSync, unlinkSync } from "node:fs";
 import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
 import { hostname } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
@@ -7,10 +7,12 @@ import { setImmediate } from "node:timers/promises";
 import { BarlakeError, messageOf, UsageError } from "../../core/errors.js";
 import { writeFaultOf } from "../../db/file-fault.js";
 import type { Lake } from "../../lake/lake.js";
+import { filesUnder } from "../../lake/local/local-files.js";
 import { timeIn } from "../../lease/folder-leases.js";
 import { MACHINE, nameOfOwner, type Owner, stateOf, thisProcess } from "../../lease/owner.js";
 import { isObjectUrl } from "../../object-store/object-address.js";
 import type { DatasetSpec } from "../spec.js";
+import { DIGESTS } from "./dataset-files.js";
 import { MANIFEST, type Manifest, readManifest } from "./manifest.js";
 
 /** Entries of a folder that are deleted before the event loop can run other work: about a millisecond. */
@@ -56,6 +58,26 @@ export function folderOf(lake: Lake, { name, format, output }: DatasetSpec): str
 }
 
 /**
+ * Changes a dataset in its place: what `write` puts into a folder next to it is moved over its files, in this order:
+ * the list of files, so that it names all that is there; most files; `calendars/`, up to which readers of qlib's files
+ * read; the manifest. A dataset whose list is not that of its manifest is written again by the next build. @throws as
+ * {@link makeFolder}
+ */
+export async function continueFolder<T>(folder: string, write: (draft: string) => Promise<T>): Promise<T> {
+  return inDraft(folder, async (draft) => {
+    const made = await write(draft);
+    const order = (path: string): number =>
+      path === DIGESTS ? 0 : path === MANIFEST ? 3 : path.startsWith("calendars/") ? 2 : 1;
+    const paths = (await filesUnder(draft)).map(({ path }) => path).sort((a, b) => order(a) - order(b));
+    for (const path of paths) {
+      mkdirSync(dirname(join(folder, path)), { recursive: true });
+      renameSync(join(draft, path), join(folder, path));
+    }
+    return made;
+  });
+}
+
+/**
  * Creates a folder completely or not at all: next to its final place, then renamed when `write` is done. The old folder
  * remains until then. Between the two renames there is no folder: Node has no call that exchanges two; {@link
  * recoverFolder} repairs a crash there. @param options.expectReplaceable throws where the old folder must not be
@@ -70,21 +92,31 @@ export async function makeFolder<T>(
   }: { readonly replace: boolean; readonly expectReplaceable?: () => Promise<void> },
   write: (draft: string) => Promise<T>,
 ): Promise<T> {
+  const old = unfinishedName(folder, "old");
+  return inDraft(folder, async (draft) => {
+    try {
+      const made = await write(draft);
+      if (replace) await expectReplaceable?.();
+      exchange({ draft, folder, old: replace && existsSync(folder) ? old : undefined });
+      await removeFolder(old);
+      return made;
+    } finally {
+      if (!existsSync(folder) && existsSync(old)) await rename(old, folder);
+    }
+  });
+}
+
+/** Uses a new folder next to another one; what is left of it is deleted. */
+async function inDraft<T>(folder: string, use: (draft: string) => Promise<T>): Promise<T> {
   await mkdir(dirname(folder), { recursive: true });
   const draft = unfinishedName(folder, "draft");
-  const old = unfinishedName(folder, "old");
   try {
     await mkdir(draft);
-    const made = await write(draft);
-    if (replace) await expectReplaceable?.();
-    exchange({ draft, folder, old: replace && existsSync(folder) ? old : undefined });
-    await removeFolder(old);
-    return made;
+    return await use(draft);
   } catch (cause) {
     const fault = cause instanceof BarlakeError ? undefined : writeFaultOf(cause, folder);
     throw fault === undefined ? cause : new BarlakeError(fault.message, { hint: fault.hint, cause });
   } finally {
-    if (!existsSync(folder) && existsSync(old)) await rename(old, folder);
     // Where one of several files could not be written, another one may come while the folder is deleted.
     await removeFolder(draft);
   }

@@ -1,20 +1,20 @@
 import { createHash, randomUUID } from "node:crypto";
 import { existsSync, readdirSync } from "node:fs";
-import { mkdir, readFile, rm } from "node:fs/promises";
+import { mkdir, readFile, rm, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import pMap from "p-map";
 import { z } from "zod";
 import { UsageError } from "../../core/errors.js";
 import { firstNames } from "../../core/text-order.js";
 import { filesUnder } from "../../lake/local/local-files.js";
-import type { WorkFolder } from "../../lake/local/work-folder.js";
+import { STAGING, type WorkFolder } from "../../lake/local/work-folder.js";
 import type { Storage } from "../../lake/storage/storage.js";
 import { nameOfOwner, ownerShape, stateOf, thisProcess } from "../../lease/owner.js";
 import { DIGESTS, digestsIn } from "./dataset-files.js";
 import { alreadyThere, movedAway, recoverFolder } from "./dataset-folder.js";
 import { MANIFEST } from "./manifest.js";
 
-/** The object that marks a prefix while the files of a dataset are written to it. It names the process that does so. */
+/** The file that marks a place while files of a dataset there are changed. It names the process that does so. */
 export const BUILD_MARK = "unfinished.json";
 /** The mark of a build that has taken the prefix over from another one. */
 const NEXT_MARK = /^unfinished\.[0-9a-f]{32}\.json$/;
@@ -25,21 +25,21 @@ type Mark = z.infer<typeof markShape>;
 /** Ids of the marks of builds that run in this process. */
 const RUNNING = new Set<string>();
 
-/** The right to write the files of a dataset to a prefix. */
-interface BuildClaim {
-  /** Whether the prefix had the mark of a build that has ended: its files may be deleted. */
+/** The right to change the files of a dataset at a place: a prefix, or a folder that is there. */
+export interface BuildClaim {
+  /** Whether the place had the mark of a build that has ended: in a prefix, its files may be deleted. */
   readonly hasLeftovers: boolean;
-  /** @throws {UsageError} where another process has taken the prefix over. */
+  /** @throws {UsageError} where another process has taken the place over. */
   confirm(): Promise<void>;
   /** Removes all marks, if the last one is still this one. */
   release(): Promise<void>;
   /** Gives the right back before anything was written: only this mark is removed. */
   withdraw(): Promise<void>;
-  /** Ends the right, and leaves the mark: the prefix has files of a build that has failed. */
+  /** Ends the right, and leaves the mark: there are files of a build that has failed. */
   abandon(): void;
 }
 
-/** Whether an object at a prefix is a mark, and no file of a dataset. */
+/** Whether a file is a mark, and none of a dataset. */
 export function isBuildMark(path: string): boolean {
   return path === BUILD_MARK || NEXT_MARK.test(path);
 }
@@ -54,11 +54,11 @@ async function isAbandoned(storage: Storage): Promise<boolean> {
 }
 
 /**
- * Marks a prefix as being written to. A build takes the prefix over from one that has ended: its mark has a
- * name that follows from the mark of that one. Stores create an object only once, so that of several builds
+ * Marks a place as being written to. A build takes the place over from one that has ended: its mark has a
+ * name that follows from the mark of that one. Storages create a file only once, so that of several builds
  * which find the same mark one takes over; had they deleted the mark, one could have deleted that of another.
  * @param options.replace whether the mark of a process of another machine, which may run, may be replaced:
- * its build then fails. @throws {UsageError} where another build writes to the prefix.
+ * its build then fails. @throws {UsageError} where another build writes to the place.
  */
 export async function claimPrefix(
   storage: Storage,
@@ -90,8 +90,12 @@ export async function claimPrefix(
       if (marks.at(-1)?.mark.id !== mark.id) return;
       // The first one first: a build that has read it before finds that it is gone, and does not take over from it.
       for (const one of marks) await storage.delete(one.path);
+      await removeStaging(storage);
     },
-    withdraw: () => storage.delete(path),
+    async withdraw() {
+      await storage.delete(path);
+      await removeStaging(storage);
+    },
     abandon: () => void RUNNING.delete(mark.id),
   };
   if (!isPut) throw inUse(storage, (await readMarks(storage)).at(-1)?.mark, "running");
@@ -105,7 +109,24 @@ export async function claimPrefix(
   return claim;
 }
 
-/** The marks of a prefix: the first one, and the mark of each build that has taken over from the one before. */
+/**
+ * The state of the build that has marked a folder last; undefined where there is no mark. @throws {UsageError} where it
+ * may be running.
+ */
+export async function endedBuild(storage: Storage): Promise<string | undefined> {
+  const last = (await readMarks(storage)).at(-1);
+  if (last === undefined) return undefined;
+  const state = stateOfBuild(last.mark);
+  if (state !== "ended") throw inUse(storage, last.mark, state);
+  return nameOfOwner(last.mark);
+}
+
+/** Deletes the folder by way of which marks are written, if it is empty. */
+async function removeStaging(storage: Storage): Promise<void> {
+  if (storage.access === undefined) await rmdir(join(storage.location, STAGING)).catch(() => {});
+}
+
+/** The marks of a place: the first one, and the mark of each build that has taken over from the one before. */
 async function readMarks(storage: Storage): Promise<{ readonly path: string; readonly mark: Mark }[]> {
   const marks: { path: string; mark: Mark }[] = [];
   for (let path = BUILD_MARK; ; ) {
@@ -152,7 +173,11 @@ const PROBES = "probes/";
 /** The files at the place of a dataset, links included, by path. */
 async function filesOfDataset(storage: Storage): Promise<string[]> {
   if (storage.access === undefined)
-    return existsSync(storage.location) ? filesInFolder(storage.location) : [];
+    return existsSync(storage.location)
+      ? filesInFolder(storage.location).filter(
+          (path) => !isBuildMark(path) && !path.startsWith(`${STAGING}/`),
+        )
+      : [];
   const paths = (await storage.walk("")).map(({ path }) => path);
   return paths.filter((path) => !path.startsWith(PROBES) && !isBuildMark(path));
 }
@@ -311,6 +336,14 @@ async function deleteSent(storage: Storage, claim: BuildClaim, sent: ReadonlySet
   await claim.release();
 }
 
+interface ExpectedPlace {
+  /** Of the dataset, for messages. */
+  readonly name: string;
+  readonly existing: "refuse" | "append" | "replace";
+  /** Whether the build may change the files of a folder in their place: then none is deleted. */
+  readonly inPlace: boolean;
+}
+
 /**
  * Expects that a build may write to a place, before it reads anything. A dataset that a crash has left next to its
  * place is put back first. @returns whether a dataset is there. @throws {UsageError} where it must not be touched,
@@ -318,7 +351,7 @@ async function deleteSent(storage: Storage, claim: BuildClaim, sent: ReadonlySet
  */
 export async function expectPlace(
   storage: Storage,
-  { name, existing }: { readonly name: string; readonly existing: "refuse" | "append" | "replace" },
+  { name, existing, inPlace }: ExpectedPlace,
 ): Promise<boolean> {
   const { location } = storage;
   const isLocal = storage.access === undefined;
@@ -332,7 +365,7 @@ export async function expectPlace(
   if (isThere && existing === "refuse") throw alreadyThere(location);
   // What a build to a store has left that was stopped has a mark.
   if (isThere || existing === "replace" || (!isLocal && (await isAbandoned(storage)))) {
-    await refuseForeignFiles(storage);
+    if (!isThere || !inPlace) await refuseForeignFiles(storage);
     return isThere;
   }
   const moved = left && `; an earlier dataset, ${left.path}, is put back when ${location} is no longer there`;

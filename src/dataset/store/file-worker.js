@@ -2,15 +2,25 @@
 /* The thread of dataset-files.ts; JavaScript, so that Node runs it also from the sources. */
 
 import { createHash, hash } from "node:crypto";
-import { closeSync, copyFileSync, linkSync, mkdirSync, openSync, readSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  copyFileSync,
+  ftruncateSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
+import { crc32 } from "node:zlib";
 
 /**
- * @import { Hash } from "node:crypto"
  * @import { EarlierFile, FileThreadData, FileThreadReply, FloatFiles, NewFile } from "./dataset-files.js"
  */
 
-/** @typedef {{ bytes: number, sha256: string }} Written A file that was written. */
+/** @typedef {{ bytes: number, digest: string }} Written A file that was written, and its digest as in a list of digests. */
 /** @typedef {FloatFiles["columns"][number] & { words: Uint32Array | undefined }} Column Words: the bits of the cells, where these are 32-bit floats. */
 
 /** @type {typeof import("./dataset-files.js").EARLIER_FAULT} */
@@ -30,46 +40,49 @@ function reserve(length) {
   floats.set(before);
 }
 
-/** @type {Map<string, string> | undefined} */
-let digests;
+/** Where the line of the last file ended in the list of the earlier dataset: those of most files follow each other. */
+let cursor = 0;
+/** Before a CRC-32 in a line of the list. */
+const MARK = "# crc32 ";
 
 /**
- * A file of the earlier dataset. One that its list does not have is found to be damaged.
+ * What the list of the earlier dataset says of a file of floats.
  *
  * @param {string} path
- * @returns {EarlierFile}
+ * @returns {{ crc: number, bytes: number, digest: string }}
  */
-function earlierFile(path) {
-  digests ??= new Map(
-    earlier?.list.split("\n").map((line) => {
-      const gap = line.indexOf("  ");
-      return [line.slice(gap + 2), line.slice(0, gap)];
-    }),
-  );
-  return { source: `${earlier?.folder}/${path}`, sha256: digests.get(path) ?? "" };
+function listed(path) {
+  const list = earlier?.list ?? "";
+  const end = `  ${path}\n`;
+  let at = list.indexOf(end, cursor);
+  if (at < 0) at = list.indexOf(end);
+  const start = at < 0 ? 0 : list.lastIndexOf("\n", at) + 1;
+  if (at < 0 || !list.startsWith(MARK, start)) throw earlierFault(`${path} is not in the list of files`);
+  cursor = at + end.length - 1;
+  const digest = list.slice(start, at);
+  const gap = digest.indexOf(" ", MARK.length);
+  return {
+    crc: Number.parseInt(digest.slice(MARK.length, gap), 16),
+    bytes: Number(digest.slice(gap + 1)),
+    digest,
+  };
 }
 
 /**
- * Reads an earlier file.
- *
- * @param {EarlierFile} file
- * @param {(descriptor: number) => Hash} use returns a hash of all its bytes.
+ * @param {string} message
+ * @param {unknown} [cause]
  */
-function readEarlier({ source, sha256 }, use) {
-  let digest;
+function earlierFault(message, cause) {
+  return Object.assign(new Error(message, { cause }), { code: EARLIER_FAULT });
+}
+
+/** @param {string} source @param {string} flags */
+function openEarlier(source, flags) {
   try {
-    const file = openSync(source, "r");
-    try {
-      digest = use(file);
-    } finally {
-      closeSync(file);
-    }
+    return openSync(source, flags);
   } catch (cause) {
-    throw Object.assign(new Error(/** @type {Error} */ (cause).message, { cause }), { code: EARLIER_FAULT });
+    throw earlierFault(/** @type {Error} */ (cause).message, cause);
   }
-  if (digest.copy().digest("hex") !== sha256)
-    throw Object.assign(new Error(`${source} is not what was written`), { code: EARLIER_FAULT });
-  return digest;
 }
 
 /**
@@ -77,49 +90,71 @@ function readEarlier({ source, sha256 }, use) {
  * @param {string} file
  * @returns {Written}
  */
-function take(from, file) {
+function take({ source, sha256 }, file) {
+  const opened = openEarlier(source, "r");
+  const digest = createHash("sha256");
   let bytes = 0;
-  readEarlier(from, (source) => {
-    const digest = createHash("sha256");
-    for (let read; (read = readSync(source, piece)) > 0; bytes += read)
-      digest.update(piece.subarray(0, read));
-    return digest;
-  });
   try {
-    linkSync(from.source, file);
-  } catch {
-    copyFileSync(from.source, file);
+    for (let read; (read = readSync(opened, piece)) > 0; bytes += read)
+      digest.update(piece.subarray(0, read));
+  } finally {
+    closeSync(opened);
   }
-  return { bytes, sha256: from.sha256 };
+  if (digest.digest("hex") !== sha256) throw earlierFault(`${source} is not what was written`);
+  try {
+    linkSync(source, file);
+  } catch {
+    copyFileSync(source, file);
+  }
+  return { bytes, digest: sha256 };
 }
 
 /**
- * The digest of an earlier file's bytes is the state from which that of the whole is computed.
+ * @param {number} crc
+ * @param {number} bytes
+ * @returns {Written}
+ */
+function writtenFloats(crc, bytes) {
+  return { bytes, digest: `${MARK}${crc.toString(16).padStart(8, "0")} ${bytes}` };
+}
+
+/**
+ * Writes cells after those that the list of the earlier dataset says a file has. What follows them, of an append that
+ * was stopped, is overwritten or cut off.
  *
- * @param {EarlierFile} from
+ * @param {string} path
  * @param {ArrayLike<number>} cells
+ * @returns {Written}
+ */
+function putAfter(path, cells) {
+  const { crc, bytes: before, digest } = listed(path);
+  if (cells.length === 0 && earlier?.mayGoOn !== true) return { bytes: before, digest };
+  reserve(cells.length);
+  floats.set(cells);
+  const bytes = new Uint8Array(floats.buffer, 0, cells.length * 4);
+  const end = before + bytes.length;
+  const source = `${earlier?.folder}/${path}`;
+  const file = openEarlier(source, "r+");
+  try {
+    // From the last byte that it must have: to read takes a fraction of asking for the size.
+    if (readSync(file, piece, 0, 1, before - 1) === 0)
+      throw earlierFault(`${source} is shorter than what was written`);
+    for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at, bytes.length - at, before + at);
+    if (earlier?.mayGoOn === true) ftruncateSync(file, end);
+  } finally {
+    closeSync(file);
+  }
+  return writtenFloats(crc32(bytes, crc), end);
+}
+
+/**
+ * @param {Uint8Array} bytes
  * @param {string} file
  * @returns {Written}
  */
-function putAfter(from, cells, file) {
-  let before = 0;
-  const digest = readEarlier(from, (source) => {
-    for (;;) {
-      const free = floats.byteLength - before;
-      const read = readSync(source, new Uint8Array(floats.buffer, before, free));
-      before += read;
-      // A file ends where fewer bytes are read: otherwise it has another digest.
-      if (read < free) break;
-      reserve(floats.length + 1);
-    }
-    return createHash("sha256").update(new Uint8Array(floats.buffer, 0, before));
-  });
-  const length = before / 4 + cells.length;
-  reserve(length);
-  floats.set(cells, before / 4);
-  const bytes = new Uint8Array(floats.buffer, 0, length * 4);
+function putFloats(bytes, file) {
   writeFileSync(file, bytes);
-  return { bytes: bytes.length, sha256: digest.update(bytes.subarray(before)).digest("hex") };
+  return writtenFloats(crc32(bytes), bytes.length);
 }
 
 /**
@@ -129,7 +164,7 @@ function putAfter(from, cells, file) {
  */
 function put(bytes, file) {
   writeFileSync(file, bytes);
-  return { bytes: bytes.length, sha256: hash("sha256", bytes, "hex") };
+  return { bytes: bytes.length, digest: hash("sha256", bytes, "hex") };
 }
 
 /**
@@ -146,14 +181,17 @@ function putRun(head, { cells, words }, start, end, file) {
     reserve(length);
     floats[0] = head;
     floats.set(cells.subarray(start, end), 1);
-    return put(new Uint8Array(floats.buffer, 0, length * 4), file);
+    return putFloats(new Uint8Array(floats.buffer, 0, length * 4), file);
   }
   // Nothing is copied: a copy of shared memory takes half as long as its hash.
   // The cell before is restored as bits: as a number, a NaN could come back with other ones.
   const before = /** @type {number} */ (words[start - 1]);
   cells[start - 1] = head;
   try {
-    return put(new Uint8Array(cells.buffer, cells.byteOffset + (start - 1) * 4, (end - start + 1) * 4), file);
+    return putFloats(
+      new Uint8Array(cells.buffer, cells.byteOffset + (start - 1) * 4, (end - start + 1) * 4),
+      file,
+    );
   } finally {
     words[start - 1] = before;
   }
@@ -189,14 +227,15 @@ function writeFloats({ folders, heads, starts, ends, columns: given }, record) {
         : undefined,
   }));
   for (const [s, own] of folders.entries()) {
-    makeFolder(own);
     const [head = 0, start = 0, end = 0] = [heads[s], starts[s], ends[s]];
+    const isNew = !Number.isNaN(head);
+    if (isNew) makeFolder(own);
     for (const column of columns) {
       const path = `${own}/${column.name}`;
-      const file = `${folder}/${path}`;
-      if (!Number.isNaN(head)) record(path, putRun(head, column, start, end, file));
-      else if (start === end) record(path, take(earlierFile(path), file));
-      else record(path, putAfter(earlierFile(path), column.cells.subarray(start, end), file));
+      const written = isNew
+        ? putRun(head, column, start, end, `${folder}/${path}`)
+        : putAfter(path, column.cells.subarray(start, end));
+      record(path, written);
     }
   }
 }
@@ -209,9 +248,9 @@ function writeAll(files) {
   /** @type {string[]} */
   const lines = [];
   let size = 0;
-  const record = (/** @type {string} */ path, /** @type {Written} */ { bytes, sha256 }) => {
+  const record = (/** @type {string} */ path, /** @type {Written} */ { bytes, digest }) => {
     size += bytes;
-    lines.push(`${sha256}  ${path}\n`);
+    lines.push(`${digest}  ${path}\n`);
   };
   if ("columns" in files) writeFloats(files, record);
   else for (const file of files) record(file.path, write(file));

@@ -200,20 +200,25 @@ export function hasHistory({ spec, ruleOf }: Pick<LakePanel, "spec" | "ruleOf">)
   return ruleOf !== undefined && isContinuedFormat(spec);
 }
 
-export function isContinuedFormat({ format }: DatasetSpec): boolean {
-  return format === "long-parquet" || format === "qlib";
+export function isContinuedFormat(spec: DatasetSpec): boolean {
+  return spec.format === "long-parquet" || isContinuedInPlace(spec);
+}
+
+/** Whether files get cells at their end where they are: readers of qlib's files do not read beyond its calendar. */
+export function isContinuedInPlace({ format }: DatasetSpec): boolean {
+  return format === "qlib";
 }
 
 /**
  * The files of an earlier dataset of the same spec that a build with more days would write again, byte by byte, and
  * what else is to be written: of `long-parquet` only the files of the last year change, and earlier ones of symbols
- * that are new, or trade again after a pause; each of qlib's files gets more cells. Undefined where this cannot be
+ * that are new, or trade again after a pause; qlib's files get more cells at their end. Undefined where this cannot be
  * determined: then everything is written.
  */
 export async function keptFiles(
   session: Session,
   panel: LakePanel,
-  earlier: { readonly folder: string; readonly manifest: Manifest },
+  earlier: EarlierPlace,
 ): Promise<Kept | undefined> {
   const { labels, symbols, ruleOf, spec } = panel;
   const { folder, manifest } = earlier;
@@ -250,9 +255,11 @@ function isOfSameBars({ spec: { universe }, axes }: LakePanel): boolean {
   return Array.isArray(universe) || ("region" in universe && universe.types === undefined);
 }
 
-interface Earlier {
-  readonly folder: string;
+interface EarlierPlace extends Pick<EarlierFiles, "folder" | "mayGoOn"> {
   readonly manifest: Manifest;
+}
+
+interface Earlier extends EarlierPlace {
   readonly list: string;
 }
 
@@ -264,7 +271,7 @@ function lookBackOf({ fill }: DatasetSpec): number {
 function continuedFiles(
   panel: LakePanel,
   grown: GrownHistory,
-  { folder, manifest, list }: Earlier,
+  { manifest, ...files }: Earlier,
 ): Omit<Kept, "since"> {
   const { labels, symbols, spec } = panel;
   const { history, lastBefore } = grown;
@@ -275,7 +282,7 @@ function continuedFiles(
     const since = Math.max(0, Math.min(from, labels.count - 1) - lookBackOf(spec));
     return { ...range, since, known: history };
   });
-  return { files: [], continued: { files: { folder, list }, last }, ranges, rows: 0, history };
+  return { files: [], continued: { files, last }, ranges, rows: 0, history };
 }
 
 function keptParts(

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import { LakeError, messageOf, UsageError } from "../../core/errors.js";
 import { DAY_MS } from "../../core/time.js";
 import { exTermsSql } from "../../db/market/ex-terms-sql.js";
-import { ident, literal, literalList } from "../../db/quote.js";
+import { ident, literal } from "../../db/quote.js";
 import { interruptOn, type Session, TempTable } from "../../db/session/session.js";
 import { parquetRelation } from "../../db/views/parquet-relation.js";
 import { hashInName } from "../../lake/files/data-file.js";
@@ -82,9 +82,10 @@ export async function changesSince(
   using reader = session;
   using _ = interruptOn(reader, signal);
   await using symbols = new TempTable(reader, "dataset_symbols");
-  const own = `${literalList(manifest.symbols)}::VARCHAR[]`;
-  await symbols.fill(`SELECT unnest(${own}) AS symbol
-    UNION SELECT symbol FROM symbol_names() WHERE list_contains(${own}, name)`);
+  // One text takes a fraction of the time of thousands.
+  const own = `SELECT unnest(string_split(${literal(manifest.symbols.join(","))}, ',')) AS symbol`;
+  await symbols.fill(`WITH own AS MATERIALIZED (${own})
+    FROM own UNION SELECT symbol FROM symbol_names() WHERE name IN (FROM own)`);
   const changes: TableChange[] = [];
   for (const table of TABLES) {
     const part = partOf(table, manifest, symbols.name);

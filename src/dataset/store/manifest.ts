@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { LakeError, messageOf, UsageError } from "../../core/errors.js";
 import { parseTradingDate } from "../../core/time.js";
+import type { UnvouchedCloses } from "../../db/market/unvouched-closes.js";
 import type { Storage } from "../../lake/storage/storage.js";
 import type { KnownAt } from "../../market/known-at.js";
 import type { Coverage } from "../panel/coverage.js";
@@ -54,6 +55,8 @@ export interface Manifest {
   readonly verified?: boolean | undefined;
   /** Absent where the universe has no dates of membership, and from datasets of earlier releases. */
   readonly coverage?: Coverage | undefined;
+  /** What is known of its days, for an append; absent where prices are not adjusted, and from earlier releases. */
+  readonly unvouched?: UnvouchedCloses | undefined;
   readonly warnings: readonly string[];
 }
 
@@ -62,6 +65,7 @@ export function manifestOf(facts: Omit<Manifest, "layout">): Manifest {
 }
 
 const count = z.number().int().min(0);
+const tradingDate = z.string().transform(parseTradingDate);
 const dated = z.array(z.object({ from: z.string().nullable(), to: z.string().nullable() }));
 const coverage = z.object({
   recordedFrom: z.string().nullable(),
@@ -101,7 +105,7 @@ const shape = z.object({
   createdAt: z.string(),
   lake: z.string(),
   tables: z.record(z.string(), z.number().int().min(-1)),
-  knownAt: z.union([z.number(), z.string().transform(parseTradingDate)]).optional(),
+  knownAt: z.union([z.number(), tradingDate]).optional(),
   assumesReference: z.boolean().optional(),
   views: z.string(),
   first: z.string(),
@@ -116,6 +120,13 @@ const shape = z.object({
   sources: z.record(z.string(), z.string()).optional(),
   verified: z.boolean().optional(),
   coverage: coverage.optional(),
+  unvouched: z
+    .object({
+      closes: count,
+      symbols: z.array(z.string()),
+      examples: z.array(z.object({ symbol: z.string(), last: tradingDate, date: tradingDate })),
+    })
+    .optional(),
   warnings: z.array(z.string()),
 });
 

@@ -8,9 +8,9 @@ import { ENGINE } from "../../lake/log/commit-actions.js";
 import type { Storage } from "../../lake/storage/storage.js";
 import { isStoreFault } from "../../lake/storage/store-fault.js";
 import { buildDataset, viewsDigest } from "../build-dataset.js";
-import { DIGESTS, digestsIn, sha256Of } from "./dataset-files.js";
+import { DIGESTS, digestsIn, hasDigest } from "./dataset-files.js";
 import { movedAway, recoverFolder } from "./dataset-folder.js";
-import { foreignFiles } from "./dataset-prefix.js";
+import { endedBuild, foreignFiles } from "./dataset-prefix.js";
 import { changesSince, isOfPast, type TableChange } from "./lake-changes.js";
 import { type Manifest, readManifest } from "./manifest.js";
 
@@ -37,7 +37,7 @@ export function isSound({ damage, changes, isReproduced }: DatasetCheck): boolea
 /**
  * Verifies a dataset: its files against their digests, and the lake against the versions that it was built from. @param
  * options.rebuild also builds it again from the same versions, and compares. @throws {UsageError} where there is none,
- * or a process is about to replace it, {@link LakeError} where its manifest cannot be read.
+ * or a process changes it, or is about to replace it, {@link LakeError} where its manifest cannot be read.
  */
 export async function verifyDataset(
   lake: Lake,
@@ -47,13 +47,17 @@ export async function verifyDataset(
   const storage = lake.storageAt(folder);
   const left = storage.access === undefined ? await recoverFolder(storage.location) : undefined;
   if (left?.owner !== undefined) throw movedAway(storage.location, left);
+  const stopped = storage.access === undefined ? await endedBuild(storage) : undefined;
   const manifest = await readManifest(storage);
   const otherwise = [
     ...(manifest.engine === ENGINE ? [] : [`it was made by ${manifest.engine}, and this is ${ENGINE}`]),
     ...(manifest.views === viewsDigest(lake) ? [] : ["the SQL of views is another"]),
     ...(manifest.lake === lake.storage.location ? [] : [`it was made of the lake ${manifest.lake}`]),
+    ...(stopped === undefined
+      ? []
+      : [`an append by ${stopped} was stopped: the next one overwrites what it has left after the last day`]),
   ];
-  const damage = await damageOf(storage, manifest, signal);
+  const damage = await damageOf(storage, manifest, { mayGoOn: stopped !== undefined, signal });
   const changes = await changesSince(lake, manifest, { signal });
   const { location } = lake.storage;
   const isOther = manifest.lake !== location && changes.some(({ fault }) => fault !== undefined);
@@ -71,8 +75,9 @@ export async function verifyDataset(
 async function damageOf(
   storage: Storage,
   manifest: Manifest,
-  signal: AbortSignal | undefined,
+  options: { readonly mayGoOn: boolean; readonly signal: AbortSignal | undefined },
 ): Promise<string[]> {
+  const { signal } = options;
   const digests = await storage.readText(DIGESTS);
   if (digests === undefined) return [`${DIGESTS} is gone`];
   const content = createHash("sha256").update(digests).digest("hex");
@@ -81,13 +86,13 @@ async function damageOf(
   const others = await foreignFiles(storage);
   const faults = await pMap(
     expected,
-    async ([path, sha256]) => {
+    async ([path, digest]) => {
       signal?.throwIfAborted();
       const pieces = await storage.read(path).catch(unlessStoreFault);
-      const actual = pieces && (await sha256Of(pieces, signal).catch(unlessStoreFault));
+      const isSame = pieces && (await hasDigest(pieces, digest, options).catch(unlessStoreFault));
       signal?.throwIfAborted();
-      if (actual === undefined) return [`${path} is gone`];
-      return actual === sha256 ? [] : [`${path} is not as it was written`];
+      if (isSame === undefined) return [`${path} is gone`];
+      return isSame ? [] : [`${path} is not as it was written`];
     },
     { concurrency: 16 },
   );

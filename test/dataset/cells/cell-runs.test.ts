@@ -46,7 +46,7 @@ test.each(["none", "times", "over"] as const)("runs place what each row alone wo
         symbols: Int32Array.from(rows, ({ symbol }) => symbol),
         factors: Float64Array.from(rows, ({ factor }) => factor),
       };
-      const places = { labelOfDay: LABEL_OF_DAY, firstDay: FIRST_DAY, labels: LABELS };
+      const places = { labelOfDay: LABEL_OF_DAY, firstDay: FIRST_DAY, since: 0, width: LABELS };
       findRuns(result, TRADED, of, places, runs, marks);
       const validity = hasNulls ? bits((at) => rows[at]?.value !== null) : undefined;
       scatterAdjusted({ values, validity }, kind, runs, cells);
@@ -80,7 +80,7 @@ test("rows of one symbol and factor on consecutive sessions are one run", () => 
   } as unknown as ResultRows;
   const runs = newCellRuns();
   const of = { symbols: Int32Array.of(0, 0, 0, 0, 0, 0, 1), factors: Float64Array.of(1, 1, 1, 1, 2, 2, 2) };
-  const places = { labelOfDay: LABEL_OF_DAY, firstDay: FIRST_DAY, labels: LABELS };
+  const places = { labelOfDay: LABEL_OF_DAY, firstDay: FIRST_DAY, since: 0, width: LABELS };
   findRuns(rows, TRADED, of, places, runs, new Uint8Array(2 * LABELS));
   const found = Array.from({ length: runs.count }, (_, n) => [
     runs.start[n],

@@ -226,9 +226,10 @@ test("symbols of a block continue their own files, begin new ones, or have none 
   const block = {
     start: 1,
     symbols: symbols.slice(1),
-    width: 4,
-    fields: [new Float32Array(12).fill(1), new Float32Array(12).fill(2)],
-    masks: [new Uint8Array(12).fill(3)],
+    since: 1,
+    width: 3,
+    fields: [new Float32Array(9).fill(1), new Float32Array(9).fill(2)],
+    masks: [new Uint8Array(9).fill(3)],
     first: Int32Array.of(0, -1, 2),
     last: Int32Array.of(3, -1, 3),
     eligibleFrom: Int32Array.of(2, 0, NEVER),
@@ -238,8 +239,8 @@ test("symbols of a block continue their own files, begin new ones, or have none 
     {
       folders: ["features/sh600001", "features/sh600003"],
       heads: Float64Array.of(Number.NaN, 2),
-      starts: Float64Array.of(1, 10),
-      ends: Float64Array.of(4, 12),
+      starts: Float64Array.of(0, 7),
+      ends: Float64Array.of(3, 9),
       columns: [
         { name: "close.day.bin", cells: block.fields[1] },
         { name: "in_universe.day.bin", cells: block.masks[0] },

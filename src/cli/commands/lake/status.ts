@@ -129,7 +129,7 @@ export function addStatus(cli: Cli): void {
             : [];
         if (options.json)
           printJson({
-            unvouchedCloses: unvouched[0],
+            unvouchedCloses: unvouched[0] && { ...unvouched[0], symbols: unvouched[0].symbols.length },
             tables,
             bars,
             lists,
@@ -232,7 +232,7 @@ function unvouchedLines(found: UnvouchedCloses | undefined): string[] {
   const some = found.examples.map(({ symbol, last, date }) => `${symbol} ${last} to ${date}`).join(", ");
   return [
     "",
-    `${paint("yellow", "not adjusted for:")} ${plural(found.closes, "price step")} of ${plural(found.symbols, "symbol")}, over days that were not requested or were set aside (${some}${found.symbols > found.examples.length ? ", ..." : ""})`,
+    `${paint("yellow", "not adjusted for:")} ${plural(found.closes, "price step")} of ${plural(found.symbols.length, "symbol")}, over days that were not requested or were set aside (${some}${found.symbols.length > found.examples.length ? ", ..." : ""})`,
     "request the days with: barlake run daily --symbols ... --from ...; see all with: barlake check --audits",
   ];
 }

@@ -1,15 +1,39 @@
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
-import { digestIn, digestLine, digestsIn } from "../../../../src/dataset/store/dataset-files.js";
+import { digestIn, digestsIn, hasDigest } from "../../../../src/dataset/store/dataset-files.js";
 
-test("a list has the lines of sha256sum, and gives the digest of each path", () => {
-  const digests = ["append-state.bin", "features/sh600519/close.day.bin"].map(
-    (path) => [path, createHash("sha256").update(path).digest("hex")] as const,
-  );
-  const text = digests.map(([path, sha256]) => digestLine(path, sha256)).join("");
-  expect(text).toBe(digests.map(([path, sha256]) => `${sha256}  ${path}\n`).join(""));
+const sha256 = createHash("sha256").update("text").digest("hex");
+/** The check value of CRC-32 is that of these digits. */
+const DIGITS = "123456789";
+const CRC = "# crc32 cbf43926 9";
+
+test("a list gives the digest of each path, of either kind", () => {
+  const digests: [string, string][] = [
+    ["append-state.bin", sha256],
+    ["features/sh600519/close.day.bin", CRC],
+    ["manifest", sha256],
+  ];
+  const text = digests.map(([path, digest]) => `${digest}  ${path}\n`).join("");
   expect([...digestsIn(text)]).toEqual(digests);
-  for (const [path, sha256] of digests) expect(digestIn(text, path)).toBe(sha256);
+  for (const [path, digest] of digests) expect(digestIn(text, path)).toBe(digest);
   expect(digestIn(text, "close.day.bin")).toBeUndefined();
   expect(digestsIn("")).toEqual(new Map());
+});
+
+test.each([
+  ["text", sha256, true, true],
+  ["texts", sha256, false, false],
+  [DIGITS, CRC, true, true],
+  ["123456780", CRC, false, false],
+  ["12345678", CRC, false, false],
+  // What an append that was stopped has left after the bytes of the list.
+  [`${DIGITS}0`, CRC, false, true],
+])("%s has the digest %s: %s, and where more may follow %s", async (text, digest, isSame, isBegin) => {
+  for (const size of [1, 4, 100]) {
+    const pieces = async function* (): AsyncGenerator<Uint8Array> {
+      for (let at = 0; at < text.length; at += size) yield Buffer.from(text.slice(at, at + size));
+    };
+    expect(await hasDigest(pieces(), digest, { mayGoOn: false })).toBe(isSame);
+    expect(await hasDigest(pieces(), digest, { mayGoOn: true })).toBe(isBegin);
+  }
 });

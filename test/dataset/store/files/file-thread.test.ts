@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { crc32 } from "node:zlib";
 import { expect, onTestFinished, test } from "vitest";
 import { EARLIER_FAULT, FileThread } from "../../../../src/dataset/store/dataset-files.js";
 import { temporaryFolder } from "../../../lake/temporary-lake.js";
@@ -21,11 +22,16 @@ function shared<T extends Float32Array | Float64Array | Uint8Array>(cells: T): T
 }
 
 const digestOf = (bytes: Uint8Array | string): string => createHash("sha256").update(bytes).digest("hex");
+const crcOf = (bytes: Uint8Array): string =>
+  `# crc32 ${crc32(bytes).toString(16).padStart(8, "0")} ${bytes.length}`;
 const floats = (...numbers: number[]): Buffer => Buffer.from(Float32Array.from(numbers).buffer);
 /** What a thread reports of files, in the order in which they are written. */
-const reportOf = (files: readonly (readonly [path: string, bytes: Buffer])[]) => ({
+const reportOf = (
+  files: readonly (readonly [path: string, bytes: Buffer])[],
+  of: (bytes: Uint8Array) => string = digestOf,
+) => ({
   bytes: files.reduce((sum, [, bytes]) => sum + bytes.length, 0),
-  lines: files.map(([path, bytes]) => `${digestOf(bytes)}  ${path}\n`).join(""),
+  lines: files.map(([path, bytes]) => `${of(bytes)}  ${path}\n`).join(""),
 });
 
 test("a thread writes texts, and gives the size and the digest of each file", async () => {
@@ -69,7 +75,7 @@ test("a thread writes a number and cells as 32-bit floats, and leaves the cells 
   ];
   const columns = [of("value.bin", singles), of("double.bin", singles), of("mark.bin", [...marks])];
   const expected = [0, 1, 2, 3].flatMap((s) => columns.map((files) => files[s] as [string, Buffer]));
-  expect(written).toEqual(reportOf(expected));
+  expect(written).toEqual(reportOf(expected, crcOf));
   for (const [path, bytes] of expected) expect(readFileSync(join(folder, path)), path).toEqual(bytes);
   expect(words).toEqual(before);
 });
@@ -84,75 +90,61 @@ test("cells are as they were where a file of them cannot be written", async () =
   expect([...cells]).toEqual([1, 2, 3]);
 });
 
-test("an earlier file is continued, or gets a second name, where it has its digest", async () => {
+test("cells are written after those that the list says a file has; new files go to the thread's folder", async () => {
   const earlier = temporaryFolder();
   const before = floats(3, 1.5, 2.5);
-  // As large as the thread's memory for a file at first, but for one number; and larger than what follows it.
-  const filling = floats(...Array.from({ length: 2 ** 15 - 1 }, (_, n) => n));
-  const large = Buffer.concat(Array.from({ length: 5 }, () => filling));
-  for (const path of ["same", "more", "changed", "unknown"]) {
-    mkdirSync(join(earlier, path));
-    writeFileSync(join(earlier, path, "x.bin"), before);
-  }
-  writeFileSync(join(earlier, "more", "y.bin"), large);
-  writeFileSync(join(earlier, "same", "y.bin"), large);
-  mkdirSync(join(earlier, "filling"));
-  writeFileSync(join(earlier, "filling", "x.bin"), filling);
+  const put = (path: string, bytes: Uint8Array): void => {
+    mkdirSync(join(earlier, path, ".."), { recursive: true });
+    writeFileSync(join(earlier, path), bytes);
+  };
+  for (const path of ["same/x.bin", "more/x.bin", "left/x.bin", "longer/x.bin", "damaged/x.bin"])
+    put(path, before);
+  // What an append that was stopped has left, in part, or with more days than this one.
+  appendFileSync(join(earlier, "left/x.bin"), floats(6).subarray(0, 3));
+  appendFileSync(join(earlier, "longer/x.bin"), floats(6, 6, 6));
+  appendFileSync(join(earlier, "same/x.bin"), floats(6));
+  put("short/x.bin", before.subarray(0, 11));
+  put("damaged/x.bin", floats(3, 1.5, 99));
+  // The lines of a thread need not follow each other.
+  const paths = ["same", "longer", "more", "left", "damaged", "short", "gone"];
   const list = [
-    ...["same", "more", "gone"].map((path) => `${digestOf(before)}  ${path}/x.bin\n`),
-    ...["same", "more"].map((path) => `${digestOf(large)}  ${path}/y.bin\n`),
-    `${digestOf(filling)}  filling/x.bin\n`,
-    `${digestOf("else")}  changed/x.bin\n`,
+    `${digestOf("else")}  hashed/x.bin\n`,
+    ...paths.map((path) => `${crcOf(before)}  ${path}/x.bin\n`),
   ].join("");
   const folder = temporaryFolder();
-  const thread = new FileThread(folder, { folder: earlier, list });
+  const thread = new FileThread(folder, { folder: earlier, list, mayGoOn: true });
   onTestFinished(() => thread.close());
-  const cells = shared(Float32Array.of(9, 8, 7));
-  const columns = [
-    { name: "x.bin", cells },
-    { name: "y.bin", cells },
-  ];
-  const filled = await thread.write({
-    folders: ["filling"],
-    heads: Float64Array.of(Number.NaN),
-    starts: Float64Array.of(0),
-    ends: Float64Array.of(3),
-    columns: columns.slice(0, 1),
-  });
-  const afterFilling = Buffer.concat([filling, floats(9, 8, 7)]);
-  expect(filled).toEqual(reportOf([["filling/x.bin", afterFilling]]));
-  expect(readFileSync(join(folder, "filling", "x.bin"))).toEqual(afterFilling);
+  const columns = [{ name: "x.bin", cells: shared(Float32Array.of(9, 8, 7)) }];
+  const folders = ["more", "left", "same", "longer", "new", "damaged"];
+  const [none, heads] = [Number.NaN, new Float64Array(6)];
+  heads.set([none, none, none, none, 4, none]);
   const written = await thread.write({
-    folders: ["same", "more", "new"],
-    heads: Float64Array.of(Number.NaN, Number.NaN, 4),
-    starts: Float64Array.of(2, 1, 0),
-    ends: Float64Array.of(2, 3, 1),
+    folders,
+    heads,
+    starts: Float64Array.of(1, 1, 2, 1, 0, 1),
+    ends: Float64Array.of(3, 3, 2, 3, 1, 3),
     columns,
   });
-  const files: [string, Buffer][] = [
-    ["same/x.bin", before],
-    ["same/y.bin", large],
-    ["more/x.bin", Buffer.concat([before, floats(8, 7)])],
-    ["more/y.bin", Buffer.concat([large, floats(8, 7)])],
-    ["new/x.bin", floats(4, 9)],
-    ["new/y.bin", floats(4, 9)],
-  ];
-  expect(written).toEqual(reportOf(files));
-  for (const [path, bytes] of files) expect(readFileSync(join(folder, path)), path).toEqual(bytes);
-  const inode = (path: string): number => statSync(path).ino;
-  expect(inode(join(folder, "same/x.bin"))).toBe(inode(join(earlier, "same/x.bin")));
-  expect(inode(join(folder, "more/x.bin"))).not.toBe(inode(join(earlier, "more/x.bin")));
-  for (const path of ["changed", "unknown", "gone"])
-    for (const end of [0, 3])
-      await expect(
-        thread.write({
-          folders: [path],
-          heads: Float64Array.of(Number.NaN),
-          starts: Float64Array.of(0),
-          ends: Float64Array.of(end),
-          columns: columns.slice(0, 1),
-        }),
-      ).rejects.toMatchObject({ code: EARLIER_FAULT });
+  const grown = Buffer.concat([before, floats(8, 7)]);
+  // The digest is of what was written, also of a file that is no longer so.
+  const expected = [grown, grown, before, grown, floats(4, 9), grown].map(
+    (bytes, n) => [`${folders[n]}/x.bin`, bytes] as const,
+  );
+  expect(written).toEqual(reportOf(expected, crcOf));
+  for (const [path, bytes] of expected.slice(0, 4))
+    expect(readFileSync(join(earlier, path)), path).toEqual(bytes);
+  expect(readFileSync(join(folder, "new/x.bin"))).toEqual(floats(4, 9));
+  expect(existsSync(join(folder, "more"))).toBe(false);
+  for (const path of ["short", "gone", "unknown", "hashed"])
+    await expect(
+      thread.write({
+        folders: [path],
+        heads: Float64Array.of(none),
+        starts: Float64Array.of(0),
+        ends: Float64Array.of(3),
+        columns,
+      }),
+    ).rejects.toMatchObject({ code: EARLIER_FAULT });
 });
 
 test("a file of an earlier dataset gets a second name where it has its digest", async () => {
