@@ -143,12 +143,12 @@ describe("days that are appended one after the other", () => {
         if (SWEEP === "few" && n % 2 === 0) continue;
         const whole = await build(join(folder, `whole-${n}`), n + 1, more);
         expect(appended.content, APPENDED[n]).toBe(whole.content);
-        const facts = ({ rows, symbols, warnings, unvouched }: BuildReport) => ({
-          rows,
-          symbols,
-          warnings,
-          unvouched,
-        });
+        const facts = (report: BuildReport) => [
+          report.rows,
+          report.symbols,
+          report.warnings,
+          report.unvouched,
+        ];
         expect(facts(appended), APPENDED[n]).toEqual(facts(whole));
       }
       expect(rows).toBeGreaterThan(APPENDED.length * 9);
