@@ -148,11 +148,7 @@ export async function buildOfBlocks(
     let kept: Kept | undefined;
     try {
       if (mayContinue && panel.axes.names === undefined)
-        kept = await keptFiles(reader, panel, {
-          folder,
-          manifest: earlier,
-          mayGoOn: claim?.hasLeftovers === true,
-        });
+        kept = await keptFiles(reader, panel, { folder, manifest: earlier });
     } finally {
       await verify(kept?.since === undefined ? undefined : barsFrom(kept.since));
     }
@@ -186,7 +182,7 @@ export async function buildOfBlocks(
     await claim?.release().catch(() => {});
     return { ...manifest, folder, newRows: manifest.rows - (earlier?.rows ?? 0) };
   } catch (error) {
-    if (!isChanged) await claim?.release().catch(() => {});
+    await (isChanged ? claim?.fail() : claim?.release())?.catch(() => {});
     // The caller aborted: its reason says more than the error of the interrupted statement.
     options.signal?.throwIfAborted();
     throw error;

@@ -95,8 +95,6 @@ export interface FloatFiles {
 export interface EarlierFiles {
   readonly folder: string;
   readonly list: string;
-  /** Whether files may have more bytes than the list says, of an append that was stopped: these are cut off. */
-  readonly mayGoOn: boolean;
 }
 
 /** Code of the error for an earlier file that is missing, cannot be used, or is not what was written. */

@@ -19,7 +19,12 @@ export const BUILD_MARK = "unfinished.json";
 /** The mark of a build that has taken the prefix over from another one. */
 const NEXT_MARK = /^unfinished\.[0-9a-f]{32}\.json$/;
 
-const markShape = z.object({ ...ownerShape.shape, id: z.string() });
+const markShape = z.object({
+  ...ownerShape.shape,
+  id: z.string(),
+  /** Whether the build has failed: its process may run on. */
+  hasEnded: z.boolean().optional(),
+});
 type Mark = z.infer<typeof markShape>;
 
 /** Ids of the marks of builds that run in this process. */
@@ -35,6 +40,8 @@ export interface BuildClaim {
   release(): Promise<void>;
   /** Gives the right back before anything was written: only this mark is removed. */
   withdraw(): Promise<void>;
+  /** Says in the mark that the build has failed. */
+  fail(): Promise<void>;
   /** Ends the right, and leaves the mark: there are files of a build that has failed. */
   abandon(): void;
 }
@@ -96,6 +103,7 @@ export async function claimPrefix(
       await storage.delete(path);
       await removeStaging(storage);
     },
+    fail: () => storage.put(path, `${JSON.stringify({ ...mark, hasEnded: true })}\n`),
     abandon: () => void RUNNING.delete(mark.id),
   };
   if (!isPut) throw inUse(storage, (await readMarks(storage)).at(-1)?.mark, "running");
@@ -152,6 +160,7 @@ function markIn(text: string): Mark {
 }
 
 function stateOfBuild(mark: Mark): ReturnType<typeof stateOf> {
+  if (mark.hasEnded === true) return "ended";
   const here = thisProcess();
   if (mark.pid === here.pid && mark.machine === here.machine)
     return RUNNING.has(mark.id) ? "running" : "ended";

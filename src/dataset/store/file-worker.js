@@ -128,7 +128,6 @@ function writtenFloats(crc, bytes) {
  */
 function putAfter(path, cells) {
   const { crc, bytes: before, digest } = listed(path);
-  if (cells.length === 0 && earlier?.mayGoOn !== true) return { bytes: before, digest };
   reserve(cells.length);
   floats.set(cells);
   const bytes = new Uint8Array(floats.buffer, 0, cells.length * 4);
@@ -140,11 +139,11 @@ function putAfter(path, cells) {
     if (readSync(file, piece, 0, 1, before - 1) === 0)
       throw earlierFault(`${source} is shorter than what was written`);
     for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at, bytes.length - at, before + at);
-    if (earlier?.mayGoOn === true) ftruncateSync(file, end);
+    ftruncateSync(file, end);
   } finally {
     closeSync(file);
   }
-  return writtenFloats(crc32(bytes, crc), end);
+  return bytes.length === 0 ? { bytes: end, digest } : writtenFloats(crc32(bytes, crc), end);
 }
 
 /**

@@ -218,7 +218,7 @@ export function isContinuedInPlace({ format }: DatasetSpec): boolean {
 export async function keptFiles(
   session: Session,
   panel: LakePanel,
-  earlier: EarlierPlace,
+  earlier: Omit<Earlier, "list">,
 ): Promise<Kept | undefined> {
   const { labels, symbols, ruleOf, spec } = panel;
   const { folder, manifest } = earlier;
@@ -255,12 +255,8 @@ function isOfSameBars({ spec: { universe }, axes }: LakePanel): boolean {
   return Array.isArray(universe) || ("region" in universe && universe.types === undefined);
 }
 
-interface EarlierPlace extends Pick<EarlierFiles, "folder" | "mayGoOn"> {
+interface Earlier extends EarlierFiles {
   readonly manifest: Manifest;
-}
-
-interface Earlier extends EarlierPlace {
-  readonly list: string;
 }
 
 /** Labels before the first one that is written whose cells are needed to fill gaps. */

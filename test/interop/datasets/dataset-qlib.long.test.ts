@@ -1,5 +1,9 @@
+import { statSync } from "node:fs";
+import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
+import { buildDataset } from "../../../src/dataset/build-dataset.js";
 import { qlibInstrument } from "../../../src/dataset/formats/qlib.js";
+import { type DatasetDefinition, defineDataset } from "../../../src/dataset/spec.js";
 import { marketLake } from "../../dataset/market-lake.js";
 import { pythonHas, runPython } from "../python.js";
 import { isDrawn } from "./drawn-engines.js";
@@ -39,13 +43,20 @@ describe.runIf(isDrawn("qlib") && pythonHas("qlib.workflow"))("qlib reads", () =
     // A fund, which has no statements, and stocks that enter, leave and are suspended.
     const sql = `SELECT symbol, from_date, to_date FROM (VALUES ('510459.SH', NULL::DATE, NULL::DATE)) AS t(symbol, from_date, to_date)
       UNION ALL SELECT symbol, local_date(valid_from, region), local_date(valid_to, region) FROM raw.universe_members WHERE id = '${UNIVERSE}'`;
-    const days = await its.build({
+    const definition: DatasetDefinition = {
       name: "members",
       universe: { sql },
       from: FROM,
       format: "qlib",
       statements: ITEMS,
-    });
+    };
+    // The files of the first days get the later ones.
+    const days = await its.build({ ...definition, to: "2026-03-03" });
+    const file = join(days, "features/sh600217/close.day.bin");
+    const before = statSync(file);
+    await buildDataset(its.lake, defineDataset(definition), { existing: "append" });
+    const after = statSync(file);
+    expect([after.ino, after.size > before.size]).toEqual([before.ino, true]);
     const minutes = await its.build({
       name: "minutes",
       universe: UNIVERSE,

@@ -300,8 +300,12 @@ describe("days that are appended one after the other", () => {
         (path) => path.endsWith(".bin") && path.startsWith("features/"),
       );
       expect(files.length).toBeGreaterThan(100);
-      const ended = { ...thisProcess(), pid: 2 ** 22 + 1, id: "ended" };
-      for (const source of [join(folder, "whole"), later]) {
+      // Of a process that is gone, and of one that runs on after its build has failed.
+      const marks = [
+        { ...thisProcess(), pid: 2 ** 22 + 1, id: "gone" },
+        { ...thisProcess(), pid: process.ppid, id: "failed", hasEnded: true },
+      ];
+      for (const [n, source] of [join(folder, "whole"), later].entries()) {
         cpSync(first, out, { recursive: true });
         // Some files have got their cells, one of them a part of a cell, and others not yet.
         for (const path of files.filter((_, n) => n % 3 > 0)) cpSync(join(source, path), join(out, path));
@@ -309,7 +313,7 @@ describe("days that are appended one after the other", () => {
         cpSync(join(source, torn), join(out, torn));
         truncateSync(join(out, torn), statSync(join(first, torn)).size + 3);
         expect(isSound(await verifyDataset(lake, out))).toBe(false);
-        writeFileSync(join(out, "unfinished.json"), JSON.stringify(ended));
+        writeFileSync(join(out, "unfinished.json"), JSON.stringify(marks[n]));
         const found = await verifyDataset(lake, out);
         expect(isSound(found)).toBe(true);
         expect(found.manifest.content).toBe(early.content);

@@ -87,7 +87,7 @@ test.each([1, 2, 3])("files of %d columns are all continued in their place", asy
   const list = names.map((name) => `${crcOf(before)}  s/${name}\n`).join("");
   mkdirSync(join(earlier, "s"));
   for (const name of names) writeFileSync(join(earlier, "s", name), before);
-  const files = new DatasetFiles(temporaryFolder(), undefined, { folder: earlier, list, mayGoOn: false });
+  const files = new DatasetFiles(temporaryFolder(), undefined, { folder: earlier, list });
   onTestFinished(() => files.close());
   const cells = new Float32Array(new SharedArrayBuffer(8)).fill(1);
   const columns = names.map((name) => ({ name, cells }));
@@ -108,7 +108,7 @@ test.each([1, 2, 3])("files of %d columns are all continued in their place", asy
 
 test("an error of one thread is thrown once the other one uses the cells no longer", async () => {
   const [earlier, folder] = [temporaryFolder(), temporaryFolder()];
-  const files = new DatasetFiles(folder, undefined, { folder: earlier, list: "", mayGoOn: false });
+  const files = new DatasetFiles(folder, undefined, { folder: earlier, list: "" });
   onTestFinished(() => files.close());
   // One thread fails with its first file, the other one writes one file again and again.
   mkdirSync(join(folder, "s", "x.bin"), { recursive: true });

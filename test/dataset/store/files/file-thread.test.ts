@@ -112,7 +112,7 @@ test("cells are written after those that the list says a file has; new files go 
     ...paths.map((path) => `${crcOf(before)}  ${path}/x.bin\n`),
   ].join("");
   const folder = temporaryFolder();
-  const thread = new FileThread(folder, { folder: earlier, list, mayGoOn: true });
+  const thread = new FileThread(folder, { folder: earlier, list });
   onTestFinished(() => thread.close());
   const columns = [{ name: "x.bin", cells: shared(Float32Array.of(9, 8, 7)) }];
   const folders = ["more", "left", "same", "longer", "new", "damaged"];
