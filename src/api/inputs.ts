@@ -49,7 +49,7 @@ export function dateOption(name: string, date: string): TradingDate {
  * Refuses options that do not exist: `asof` instead of `asOf` would read the newest data without a warning.
  * TypeScript checks only objects that are written in the call itself.
  *
- * @param what names the call in the error. @param known names of its options.
+ * @param what names the call in the error.
  * @throws {UsageError} for another name, with those that exist.
  */
 export function expectOptions(what: string, options: object, known: readonly string[]): void {

@@ -65,7 +65,6 @@ export type BatchColumn = {
     }
 );
 
-/** Words that columns of many batches share. */
 export function wordList(words: readonly string[]): ArrowVector<Utf8> {
   return vectorFromArray(words as string[], new Utf8());
 }

@@ -126,7 +126,6 @@ function handOver({ type }: Field, vector: Vector): Handed {
   }
 }
 
-/** A value of any type as a text. */
 function textOf(value: unknown): string {
   const text = JSON.stringify(value, (_, member: unknown) =>
     typeof member === "bigint" ? String(member) : member,

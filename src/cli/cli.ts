@@ -4,7 +4,6 @@ import type { ImportReport } from "../jobs/import/run-import.js";
 import type { RunStatus } from "../schema/runs.js";
 import type { ResolvedSetting } from "./settings.js";
 
-/** Exit codes of every command. */
 export const EXIT = {
   done: 0,
   /** Partial, or findings. */
@@ -50,7 +49,6 @@ export function endAtOnce(signal: "SIGINT" | "SIGTERM"): void {
   if (process.pid === 1) process.exit(128 + constants.signals[signal]);
 }
 
-/** The parts of the process that a command needs; tests pass their own. */
 export interface Cli {
   readonly program: Command;
   /** Runs a command's work; its result is the exit code. */

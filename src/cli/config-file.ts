@@ -39,8 +39,6 @@ export const configRule = z.strictObject({
 const SECRET_NAME = /key|secret|token|password|credential|webhook/i;
 
 /**
- * Reads the text of a config file.
- *
  * @returns its values as variables of the environment have them.
  * @throws {UsageError} that names each wrong field with its rule; a secret that the file has is not repeated.
  */

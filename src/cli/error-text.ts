@@ -36,7 +36,6 @@ export function inOptionWords(text: string): string {
   });
 }
 
-/** The failure of one of several statements. */
 export class StatementError extends QueryError {
   /** Number of its first line among all lines, from 1. */
   readonly line: number;

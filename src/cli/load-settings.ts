@@ -12,7 +12,6 @@ import {
 /** Names of config files in languages that are not read. */
 const UNREAD = ["ts", "mts", "js", "mjs", "cjs"].map((ending) => CONFIG_FILE.replace(/json$/, ending));
 
-/** The settings of a command, or why they cannot be known. */
 interface LoadedSettings {
   readonly settings: readonly ResolvedSetting[];
   readonly fault: unknown;

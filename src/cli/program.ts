@@ -8,7 +8,6 @@ import { errorText, StatementError, systemFaultOf } from "./error-text.js";
 import { loadSettings } from "./load-settings.js";
 
 interface CommandEntry {
-  /** What the command does, on one line. */
   readonly does: string;
   readonly load: () => Promise<(cli: Cli) => void>;
 }
@@ -220,7 +219,6 @@ function withHelpLast(argv: readonly string[]): readonly string[] {
   return first === "help" && names.length > 1 ? [node, file, ...names, "--help"] : argv;
 }
 
-/** Prints what went wrong and what to do next. */
 function exitOfError(error: unknown, signal: AbortSignal): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
   if (signal.aborted) return EXIT.interrupted;

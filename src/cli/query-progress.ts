@@ -2,7 +2,6 @@ import type { QueryEngine } from "../db/query-engine.js";
 import { progressView } from "./progress.js";
 import { duration } from "./text.js";
 
-/** Shows how far a statement is. */
 export interface QueryProgress {
   /** Runs `work`, which waits for a statement. Nothing else may be written to standard error until it ends. */
   during<T>(work: () => Promise<T>): Promise<T>;

@@ -1,7 +1,6 @@
 /** The JSON schemas of files that users write: their names in `dist/json-schema`. */
 export const SCHEMA_FILES = { config: "config.json", dataset: "dataset.json" } as const;
 
-/** The file with a project's settings, in the working directory. */
 export const CONFIG_FILE = "barlake.config.json";
 /** The file with a project's variables, in the working directory. */
 export const ENV_FILE = ".env";
@@ -9,7 +8,6 @@ export const ENV_FILE = ".env";
 /** A value that an option, the environment, `.env` or the config file may give, in this order. */
 export interface Setting {
   readonly variable: string;
-  /** What it is, in a few words. */
   readonly does: string;
   /** The option that takes precedence over the environment, where there is one. */
   readonly option?: string;
@@ -57,10 +55,8 @@ const SECRETS: readonly Setting[] = [
   { variable: "AWS_SECRET_ACCESS_KEY", does: "secret of the object store" },
 ];
 
-/** What gives a value. */
 type SettingSource = "environment" | typeof ENV_FILE | typeof CONFIG_FILE | "default";
 
-/** A setting, its value, and what gives it. */
 export interface ResolvedSetting extends Setting {
   readonly field: ConfigField | undefined;
   readonly isSecret: boolean;
@@ -73,7 +69,6 @@ type Variables = Readonly<Record<string, string | undefined>>;
 
 interface ResolvedSettings {
   readonly settings: readonly ResolvedSetting[];
-  /** The variables that the files add to the environment. */
   readonly added: ReadonlyMap<string, string>;
 }
 

@@ -12,7 +12,6 @@ interface Refusal {
   readonly status: number;
   readonly contentType: string;
   readonly retryAfter: string | undefined;
-  /** The response's content-encoding. */
   readonly encoding: string | undefined;
   readonly body: AsyncIterable<Uint8Array>;
 }

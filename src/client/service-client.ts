@@ -30,7 +30,6 @@ const MOST_AHEAD_MS = 5 * MINUTE_MS;
 /** A service's time that is further behind this machine's is not used. */
 const MOST_USABLE_MS = DAY_MS;
 
-/** This machine's clock is ahead of the service's. */
 export class ClockAheadError extends BarlakeError {
   readonly aheadMs: number;
 
@@ -108,9 +107,7 @@ interface RetryOptions {
   readonly retries: number;
   /** Wait before the first retry, up to twice that, in milliseconds; it doubles. */
   readonly backoffMs: number;
-  /** Ends the retries. */
   readonly signal: AbortSignal | undefined;
-  /** Ends a wait between two attempts. */
   readonly unsent: AbortSignal | undefined;
 }
 
@@ -160,7 +157,6 @@ function isRetryable(error: unknown): boolean {
   );
 }
 
-/** The library of HTTP, with the connections of one client. */
 interface Http {
   readonly request: typeof import("undici").request;
   readonly agent: Agent;

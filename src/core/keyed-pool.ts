@@ -7,7 +7,6 @@ export interface Checkout<T> extends Disposable {
   discard(): void;
 }
 
-/** What a pool holds. */
 export interface PoolOptions<T> {
   /** Most callers that have a turn at the same time; further ones wait. */
   readonly atOnce: number;
@@ -19,8 +18,8 @@ export interface PoolOptions<T> {
 }
 
 /**
- * Resources that take long to open, such as sessions of a database. Each is used by one caller at a time, and again by
- * later ones with the same key. It is a class because it owns the resources.
+ * Resources that take long to open, such as sessions of a database. Each is used by one caller at a time, and again
+ * by later ones with the same key.
  */
 export class KeyedPool<T> {
   readonly #options: PoolOptions<T>;

@@ -23,7 +23,6 @@ export class Permits {
   /**
    * Waits for permits. Dispose them to give them back.
    *
-   * @param signal ends the wait. @default the wait does not end
    * @param count if it is larger than the total, it counts as the total. @default 1
    * @throws the signal's reason if it aborts before the permits are given.
    */

@@ -40,7 +40,6 @@ export function splitUnit(comment: string | undefined): { readonly text: string;
   return { text, unit };
 }
 
-/** A column of a table or view, or of a table macro's result. */
 export interface CatalogColumn {
   readonly name: string;
   /** Its SQL type; undefined if unknown, as for a macro's column. */
@@ -61,7 +60,6 @@ export interface CatalogMacro extends MacroComment {
   readonly kind: "macro" | "table macro";
 }
 
-/** The names known to SQL in a session. */
 export interface Catalog {
   readonly relations: readonly CatalogRelation[];
   readonly macros: readonly CatalogMacro[];
@@ -216,7 +214,6 @@ function wordBefore(statement: string, word: string): string {
   return (/([A-Za-z_]+)\s+$/.exec(before)?.[1] ?? "").toLowerCase();
 }
 
-/** The candidates that begin with a word. */
 function matching(word: string, candidates: readonly Candidate[]): Candidates {
   const found = beginningWith(word, candidates, ({ text }) => text);
   return { found, word };

@@ -36,7 +36,6 @@ export interface QueryEngine {
   value(expression: string, values: NamedValues, text?: string): Promise<TypedValue>;
   /** Checks the files that were read so far, where the engine does so. */
   checkReads(): Promise<void>;
-  /** Stops the statement that is running. */
   interrupt(): void;
   /** How far the running statement is, where the engine knows it. */
   progress?(): StatementProgress | undefined;

@@ -27,7 +27,6 @@ interface LaterResponses {
    * Whether a later response covers an instant of a symbol, with or without a bar. @param timestamp epoch milliseconds.
    */
   covers(symbol: string, timestamp: number): boolean;
-  /** Whether a later response was about the symbol. */
   hasSymbol(symbol: string): boolean;
 }
 

@@ -33,7 +33,6 @@ export interface ReadableTables {
   readonly known?: Known | undefined;
 }
 
-/** The tables of a lake whose views were created. */
 interface CreatedViews extends ReadableTables {
   readonly views: readonly RawView[];
 }
@@ -192,7 +191,6 @@ function viewTemplate(): string | undefined {
   return templateFile.path;
 }
 
-/** The rows of a table's view that were known at a time. */
 function shownRows(lake: Lake, { table }: Snapshot, known: Known, snapshots: readonly Snapshot[]): ShownRows {
   const minutes = table === BARS_1D ? snapshots.find((one) => one.table === BARS_1M) : undefined;
   const files = minutes === undefined ? [] : runningFiles(minutes, known.knownAt);

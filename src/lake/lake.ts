@@ -40,7 +40,6 @@ export interface PointInTime extends Omit<Known, "knownAt"> {
   readonly commits?: ReadonlyMap<string, string>;
 }
 
-/** What of a point in time says which rows were known. */
 export function knownOf({ knownAt, assumesReference }: PointInTime): Known | undefined {
   return knownAt === undefined ? undefined : { knownAt, assumesReference };
 }

@@ -215,7 +215,6 @@ async function createDatabase(lake: Lake, tables: ReadableTables, staged: string
 
 /** A `lake.duckdb` that was made for another location: its views read the files of that location. */
 interface ForeignDatabase {
-  /** The location that it was made for. */
   readonly from: string;
   /** Why its views could not be created again; undefined where they were created. */
   readonly error?: BarlakeError;

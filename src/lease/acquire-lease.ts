@@ -8,7 +8,6 @@ const MAX_PAUSE_MS = 100;
 
 /** The rule that decides which leases can exist at the same time. */
 export interface AcquireRule<T> {
-  /** Whether a lease can exist together with the leases of others. */
   readonly fits: (others: readonly Lease<T>[]) => boolean;
   /** Orders the waiting leases: the first one proceeds. It must return the same in every process. */
   readonly rankOf: (content: T) => string;
@@ -34,7 +33,6 @@ export async function acquireLease<T>(
     signal,
   }: {
     readonly clock: Pick<Clock, "sleep">;
-    /** Ends the wait. */
     readonly signal?: AbortSignal | undefined;
   },
 ): Promise<OwnLease> {

@@ -33,7 +33,6 @@ export interface LeaseKind<T> {
   readonly onEnded?: (lease: EndedLease<T>) => Promise<void>;
 }
 
-/** A lease of another process that seems to be alive. */
 export interface Lease<T> {
   readonly id: string;
   readonly content: T;
@@ -47,8 +46,8 @@ interface EndedLease<T> extends Lease<T> {
 
 /**
  * The leases of one kind: those of this process, which it renews, and those of others. A process creates its record
- * first, and then reads the records of others; if they conflict, it withdraws its record. Of any two processes at least
- * one sees the other, so two conflicting processes never both proceed. It is a class because it owns records.
+ * first, and then reads the records of others; if they conflict, it withdraws its record. Of any two processes at
+ * least one sees the other, so two conflicting processes never both proceed.
  *
  * An owner counts as ended if its process on this machine has ended, or if it has not renewed its lease for `staleMs`
  * by the clock of the store. A process of this machine that still runs gets the time of two more renewals, because
@@ -143,7 +142,6 @@ export class Leases<T> {
     return living;
   }
 
-  /** The leases whose owners have ended. */
   async #ended(found: readonly EndedLease<T>[]): Promise<EndedLease<T>[]> {
     const { ownerOf, trustsProcess, staleMs } = this.#kind;
     const judged = found.map((one) => ({ one, process: stateOf(ownerOf(one.content)) }));

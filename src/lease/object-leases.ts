@@ -211,7 +211,6 @@ export interface Generation {
 const DIGITS = 12;
 const KEY = new RegExp(`^([^/]+)/([^/]+)\\.(\\d{${DIGITS}})$`);
 
-/** The key of an entry's object. */
 function keyIn(root: string, id: string, generation: string, entry: number): string {
   return `${root}${id}/${generation}.${String(entry).padStart(DIGITS, "0")}`;
 }

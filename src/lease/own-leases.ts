@@ -42,13 +42,11 @@ interface OwnRecord extends OwnLeaseOptions {
   renewing: Promise<void> | undefined;
 }
 
-/** A reading of the clocks of this machine. */
 interface Reading {
   readonly ticks: number;
   readonly now: number;
 }
 
-/** The leases of this process in one store. It renews them, and is a class because it owns records and a timer. */
 export class OwnLeases {
   readonly #store: LeaseStore;
   readonly #validMs: number;
@@ -67,7 +65,6 @@ export class OwnLeases {
     return this.#own.has(id);
   }
 
-  /** Creates a lease. */
   async add(text: string, options: OwnLeaseOptions): Promise<OwnLease> {
     const own = this.#register(text, options);
     try {

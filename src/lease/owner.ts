@@ -3,7 +3,6 @@ import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 import { z } from "zod";
 
-/** The fields of an owner in the content of a lease. */
 export const ownerShape = z.object({
   host: z.string(),
   pid: z.int(),
@@ -27,7 +26,6 @@ export const MACHINE = /^([0-9a-f]{12})-([0-9a-f]{12})-([0-9a-f]{12})$/;
  * one.
  */
 const NOT_INSTALLED = "0".repeat(12);
-/** The namespace of process ids outside containers. */
 const HOST_NAMESPACE = "pid:[4026531836]";
 
 interface MachineIds {
@@ -75,7 +73,6 @@ function hashOf(text: string, length: number): string {
   return createHash("sha256").update(text).digest("hex").slice(0, length);
 }
 
-/** This process as the owner of leases. */
 export function thisProcess(): Required<Owner> & { readonly machine: string } {
   return { host: hostname(), pid: process.pid, machine: machineIds().machine };
 }

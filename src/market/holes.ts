@@ -59,7 +59,6 @@ export function sessionsIn(
   };
 }
 
-/** Whether a session between two days is in no stretch. */
 function lacksSession(
   { sessions, stretches }: { readonly sessions: Int32Array; readonly stretches: readonly number[] },
   last: number,

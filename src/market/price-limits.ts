@@ -77,7 +77,6 @@ export const FIRST_DAY = { since: since("2014-01-01"), symbols: /\.(SH|SZ)$/, up
  */
 export const DAYS_OF_FIVE_SESSIONS = 21;
 
-/** Kinds of instruments that have limits. */
 export const LIMITED_TYPES: readonly string[] = ["stock", "etf"];
 
 /** Symbols of indexes, which have no limits; used where the type of the instrument is unknown. */

@@ -11,7 +11,6 @@ import { pinned } from "../ui/session/lake-states.js";
 import { openLocked } from "../ui/session/open-locked.js";
 import { type SessionLimits, sessionLimits } from "../ui/session/session-limits.js";
 
-/** For which state of the lake an answer holds. */
 export interface AnswerClock {
   /** The versions are the newest that were committed by then, ISO 8601; null: the newest. */
   readonly asOf: string | null;
@@ -38,7 +37,7 @@ const TIME_LIMIT_MS = 30_000;
 
 /**
  * Asks a lake at the server's point in time, which no question can move. Every statement runs in a process of its own
- * (`ui/process`), over the views alone (`ui/session/lake-only`). It is a class because it owns the processes.
+ * (`ui/process`), over the views alone (`ui/session/lake-only`).
  */
 export class LakeQuestions implements AsyncDisposable {
   readonly #lake: Lake;

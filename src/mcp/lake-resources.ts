@@ -3,7 +3,6 @@ import type { McpServer } from "@modelcontextprotocol/server";
 import { type Catalog, splitUnit } from "../db/catalog.js";
 import type { LakeQuestions } from "./lake-questions.js";
 
-/** Pages of the documentation that an agent needs. */
 const PAGES = [
   { name: "agents", about: "The tools, and what they promise" },
   { name: "sql", about: "Every view and macro with its columns and units" },
@@ -11,7 +10,6 @@ const PAGES = [
   { name: "datasets", about: "Definitions of datasets, for dataset_plan" },
 ] as const;
 
-/** Adds the catalog of the lake, and pages of the documentation. */
 export function addLakeResources(server: McpServer, questions: LakeQuestions): void {
   const json = "application/json";
   server.registerResource(

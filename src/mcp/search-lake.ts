@@ -1,7 +1,6 @@
 import type { Catalog } from "../db/catalog.js";
 import type { LakeMoment, LakeQuestions } from "./lake-questions.js";
 
-/** Something that a search found. */
 export interface Found {
   readonly kind: "view" | "table" | "table macro" | "macro" | "instrument" | "universe";
   readonly name: string;
@@ -71,13 +70,11 @@ function searchCatalog({ relations, macros }: Catalog, words: readonly string[])
     .map(({ found }) => found);
 }
 
-/** The words with which a word of the text begins. */
 function hitsOf(words: readonly string[], text: string): string[] {
   const tokens = wordsOf(text);
   return words.filter((word) => tokens.some((token) => token.startsWith(word)));
 }
 
-/** The words of a text in lower case, for a search. */
 export function wordsOf(text: string): string[] {
   return (
     text

@@ -38,7 +38,6 @@ export async function serveStdin(
 
 /** The only address that is listened on. Other machines cannot reach it. */
 export const MCP_HOST = "127.0.0.1";
-/** The path of the server's address. */
 const PATH = "/mcp";
 /** Most bytes of a request: a statement and its values. */
 const MOST_BODY = 2 ** 20;

@@ -18,7 +18,6 @@ export interface ChartColumn {
   readonly values: readonly (number | string | null)[];
 }
 
-/** A chart with the columns that it draws. */
 export interface ChartData {
   readonly chart: DrawnChart;
   readonly channels: Readonly<Partial<Record<Channel, readonly ChartColumn[]>>>;

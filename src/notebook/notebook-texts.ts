@@ -104,7 +104,6 @@ function chineseTick(at: Date, index: number, ticks: readonly Date[]): string {
   return `${isDays ? `${day}日` : `${month}月`}${below === "" ? "" : `\n${below}`}`;
 }
 
-/** The fixed texts in a language. */
 export function notebookTexts(language: Language | undefined): NotebookTexts {
   return language === "zh" ? CHINESE : ENGLISH;
 }

@@ -2,9 +2,7 @@ import { UsageError } from "../core/errors.js";
 import type { Language } from "../core/language.js";
 import type { RisingColour } from "../market/regions.js";
 
-/** Options that all views of a result have. */
 export interface Shown {
-  /** Heading of the result. */
   readonly title: string | undefined;
   /** Columns whose ratios are shown as percentages. */
   readonly percent: readonly string[];
@@ -24,10 +22,8 @@ export function shownName(names: ShownNames | undefined, name: string): string {
   return names?.get(name) ?? name.replaceAll("_", " ");
 }
 
-/** A table of the first rows. */
 export interface TableView extends Shown {
   readonly kind: "table";
-  /** Most rows to show. */
   readonly rows: number;
 }
 
@@ -39,7 +35,6 @@ export interface FiguresView extends Shown {
 export const CHART_KINDS = ["line", "bar", "scatter", "heatmap", "histogram", "candlestick"] as const;
 export type ChartKind = (typeof CHART_KINDS)[number];
 
-/** The role of a column in a chart. */
 export type Channel =
   | "x"
   | "y"
@@ -53,7 +48,6 @@ export type Channel =
   | "label"
   | "lines";
 
-/** Which columns a channel of a chart accepts. */
 export interface ChannelRule {
   readonly channel: Channel;
   /** `default`: the column with the name of the channel is used, and must exist. `present`: it is used if it exists. */
@@ -68,7 +62,6 @@ const X: ChannelRule = { channel: "x", need: "required" };
 const Y: ChannelRule = { channel: "y", need: "required", isNumber: true };
 const COLOR: ChannelRule = { channel: "color", need: "optional" };
 
-/** The channels of each kind of chart. */
 export const CHANNELS: Readonly<Record<ChartKind, readonly ChannelRule[]>> = {
   line: [
     X,
@@ -98,14 +91,11 @@ export const CHANNELS: Readonly<Record<ChartKind, readonly ChannelRule[]>> = {
   ],
 };
 
-/** A chart as a directive specifies it. */
 export interface Chart extends Shown {
   readonly kind: ChartKind;
-  /** The columns that the directive names, by channel. */
   readonly columns: Readonly<Partial<Record<Channel, readonly string[]>>>;
   /** Height of the drawing, in pixels. */
   readonly height: number;
-  /** Axes with a logarithmic scale. */
   readonly log: readonly ("x" | "y")[];
   /** Values of y at which a horizontal line is drawn. */
   readonly rule: readonly number[];
@@ -116,16 +106,13 @@ export interface Chart extends Shown {
    * region.
    */
   readonly rising: RisingColour | undefined;
-  /** Approximate number of bins of a histogram. */
   readonly bins: number;
 }
 
-/** A chart with all settings resolved. */
 export interface DrawnChart extends Chart {
   readonly rising: RisingColour;
 }
 
-/** How the result of a cell is shown. */
 export type View = TableView | FiguresView | Chart;
 
 /** A part of a notebook: prose, statements, or both. */
@@ -155,7 +142,6 @@ export interface Parameter {
   readonly line: number;
 }
 
-/** A SQL file that is divided into cells. */
 export interface Notebook {
   readonly path: string;
   /** The first heading of its prose, or the file's name if there is none. */
@@ -170,7 +156,6 @@ export interface Notebook {
   readonly names?: ShownNames;
 }
 
-/** The error of a wrong directive. */
 export class NotebookError extends UsageError {
   readonly path: string;
   /** Line of the file, from 1. */

@@ -9,7 +9,6 @@ import { type ChartData, chartData } from "./chart-data.js";
 import { type Cell, type Notebook, NotebookError } from "./notebook.js";
 import { PLAIN_TABLE } from "./parse/read-directive.js";
 
-/** An error in a cell. */
 export interface CellFault {
   /** Line of the file, from 1. */
   readonly line: number;
@@ -24,7 +23,6 @@ export interface CellFault {
   readonly place?: string | undefined;
 }
 
-/** The outcome of a cell. */
 export interface CellRun {
   readonly cell: Cell;
   /** The results of all statements that return rows, in order. */
@@ -35,11 +33,9 @@ export interface CellRun {
   readonly fault: CellFault | undefined;
 }
 
-/** Limits on the stored rows of a result. */
 export interface MostRows {
   /** Returns the most rows of a table for the number that the cell requests. */
   readonly table: (asked: number) => number;
-  /** Most rows that a chart draws. */
   readonly chart: number;
 }
 
@@ -158,7 +154,6 @@ function faultOf(error: unknown, { sql, sqlLine }: Cell, statementLine: number):
   };
 }
 
-/** The fault for a chart that cannot be drawn, at the line of the cell's directive. */
 function chartFault(error: unknown, { line }: Cell): CellFault {
   if (!(error instanceof BarlakeError)) throw error;
   return { line, message: firstLine(error.message), hint: error.hint };

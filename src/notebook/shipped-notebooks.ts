@@ -4,10 +4,8 @@ import { fileURLToPath } from "node:url";
 import type { Language } from "../core/language.js";
 import { notebookHead } from "./parse/parse-notebook.js";
 
-/** Folder of the notebooks that come with barlake. */
 const FOLDER = fileURLToPath(new URL("../../sql/notebooks", import.meta.url));
 
-/** A notebook that comes with barlake. */
 export interface ShippedNotebook {
   /** The name of the file without the extension. */
   readonly name: string;

@@ -13,7 +13,6 @@ interface FreshLists {
   objectsUnder(prefix: string): Promise<ListedObject[]>;
   /** Records that this process has written an object: later lists must contain it. */
   expect(key: string): void;
-  /** Records that this process is about to delete an object. */
   forget(key: string): void;
 }
 

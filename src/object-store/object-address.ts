@@ -1,6 +1,5 @@
 import { UsageError } from "../core/errors.js";
 
-/** The address of all objects in a bucket whose keys begin with a prefix. */
 interface ObjectAddress {
   readonly bucket: string;
   /** Without slashes at its ends; empty for the whole bucket. */
@@ -15,7 +14,6 @@ const BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]$/;
  */
 const SEGMENT = /^[\w.~!$&'()+,;=:@ -]+$/u;
 
-/** Whether a lake's location is in an object store. */
 export function isObjectUrl(location: string): boolean {
   return /^s3:\/\//i.test(location);
 }

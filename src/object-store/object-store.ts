@@ -64,7 +64,6 @@ export interface ObjectStore {
   /** As {@link putIfAbsent}, but as an upload of one part. */
   uploadIfAbsent(key: string, bytes: Uint8Array): Promise<boolean>;
   delete(key: string): Promise<void>;
-  /** Lists objects, page by page. */
   list(options: ListOptions): AsyncIterable<ListPage>;
   close(): Promise<void>;
 }

@@ -12,7 +12,6 @@ import { readFacts, readStream, WRITE_ID } from "./read-object.js";
 /** The condition that no object with the key exists. */
 const IF_ABSENT = { "if-none-match": "*" } as const;
 
-/** A body whose bytes are all in memory. */
 export function bytesBody(bytes: Uint8Array): RequestBody {
   const sha256 = createHash("sha256").update(bytes).digest("hex");
   const open = (): Uint8Array | Readable =>
@@ -82,7 +81,6 @@ async function isOwnWrite(
 /** Number of parts that are sent at the same time. */
 const PARALLEL_PARTS = 4;
 
-/** A part that the store has received. */
 interface Part {
   readonly number: number;
   readonly etag: string;

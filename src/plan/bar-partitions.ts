@@ -9,7 +9,6 @@ import { type BarSegment, type DeliveredBars, firstTime, lastTime } from "../wir
 import { DOUBLE_COLUMNS } from "../wire/kline-columns.js";
 import { type BarSearch, barSearch } from "./bar-rules.js";
 
-/** Where bars are divided. */
 interface SplitRules {
   readonly isMinute: boolean;
   /** By region: the partition's period that contains an instant (epoch ms). */
@@ -233,7 +232,6 @@ export interface BarPartition {
   readonly last: number;
 }
 
-/** The parts into which delivered bars are divided. */
 export interface BarsPlan {
   /** Partitions by region, and within a region by period. */
   readonly partitions: readonly BarPartition[];
@@ -245,7 +243,6 @@ export interface BarsPlan {
 }
 
 export interface BarsPlanOptions extends Pick<SplitRules, "finalEnd" | "possibleEnd"> {
-  /** The period that a partition covers. */
   readonly unit: CalendarUnit;
 }
 

@@ -9,7 +9,6 @@ import { noValue, statedValues, symbolAt, type UnstatedValues } from "./stated-v
 /** A rule that the values of a bar must meet to land. */
 export interface BarRule {
   readonly rule: IssueRule;
-  /** The column that is tested. */
   readonly column: string;
   /**
    * What breaks the rule. `below_low`: the column is below `low`; `no_trade`: close and volume are 0, and no previous
@@ -51,14 +50,12 @@ type RowSearch = (start: number, end: number) => number;
 /** Number of rows on which all rules are tested before the next rows: few, because each rejected bar is a search. */
 const SEARCHED_ROWS = 64;
 
-/** Finds the bars of some columns that break a rule. */
 export interface BarSearch {
   readonly next: RowSearch;
   /** The first rule that a row found by {@link next} breaks. */
   readonly ruleAt: (row: number) => BarRule;
 }
 
-/** Makes the search for bars that break a rule. */
 export function barSearch(columns: KlineColumns): BarSearch {
   const tests = BAR_RULES.flatMap((rule) => {
     const search = searchOf(rule, columns);

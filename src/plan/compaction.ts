@@ -1,6 +1,5 @@
 import { compareText } from "../core/text-order.js";
 
-/** The facts about a data file that a compaction plan needs. */
 export interface CompactableFile {
   /** Names the partition; files of different partitions are never joined. */
   readonly partition: string;
@@ -17,7 +16,6 @@ export interface CompactableFile {
   readonly range: { readonly min: string; readonly max: string } | undefined;
 }
 
-/** Files that are rewritten together. */
 export interface CompactionGroup<File> {
   readonly files: readonly File[];
   /** Most files into which they are rewritten. */
@@ -93,7 +91,6 @@ function clustersOf<File extends CompactableFile>(files: readonly File[]): Clust
   return clusters.map(clusterOf);
 }
 
-/** Joins adjacent clusters that fit in one file. */
 function packed<File extends CompactableFile>(
   clusters: readonly Cluster<File>[],
   targetBytes: number,

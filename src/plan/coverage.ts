@@ -13,9 +13,7 @@ interface CoverageGap {
   readonly last: TradingDate;
   /** Number of trading days from the first to the last. */
   readonly days: number;
-  /** Number of symbols that lack exactly these days. */
   readonly symbols: number;
-  /** Some of these symbols, as examples. */
   readonly examples: readonly string[];
   /** Position of the gap in the time range of the symbol. */
   readonly place: "start" | "middle" | "end";
@@ -34,7 +32,6 @@ export interface Coverage {
   readonly gaps: readonly CoverageGap[];
 }
 
-/** The facts from which coverage is computed. */
 export interface CoverageFacts {
   readonly calendar: TradingCalendar;
   readonly symbols: readonly string[];
@@ -102,7 +99,6 @@ function symbolSpans(
   return { life, unanswered: subtractRanges(life, covered.get(symbol) ?? []) };
 }
 
-/** The facts of the coverage of months. */
 export interface MonthFacts extends CoverageFacts {
   /** Requested windows that are still open: nothing explains why they have no bar. By symbol. @default none */
   readonly open?: ReadonlyMap<string, readonly TimeRange[]>;
@@ -230,7 +226,6 @@ class Steps {
     this.#steps[end] = (this.#steps[end] as number) - 1;
   }
 
-  /** The number of ranges that contain the next day. */
   next(): number {
     this.#sum += this.#steps[this.#at++] as number;
     return this.#sum;
@@ -246,7 +241,6 @@ function neverAsked(
   return own === undefined ? unanswered : unanswered.flatMap((range) => subtractRanges(range, own));
 }
 
-/** Positions of the days of a month that a range overlaps. */
 function within(days: TradingDays, range: TimeRange, month: string): number[] {
   const { first, end } = daysOverlapped(days, range);
   const found: number[] = [];

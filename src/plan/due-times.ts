@@ -90,7 +90,6 @@ function expressionsOf(rule: ScheduleRule): readonly string[] {
   });
 }
 
-/** The zone of a rule's times. */
 export function zoneOf(region: Region | undefined): string {
   return region === undefined ? "UTC" : REGIONS[region].zone;
 }

@@ -15,7 +15,6 @@ export interface RequestUnit {
   readonly days: number;
 }
 
-/** The inputs of a plan of K-line requests for one region. */
 interface KlineDemand {
   readonly period: LandedPeriod;
   readonly calendar: TradingCalendar;

@@ -15,7 +15,6 @@ export interface UnstatedValues {
   readonly first: number;
 }
 
-/** The columns that may be null. */
 const NULLABLE = DOUBLE_COLUMNS.filter((name) => OPTIONAL_COLUMNS.has(name));
 
 /** The column of prices that an exchange states only above 0. */
@@ -81,13 +80,11 @@ function statedCloses(
   return values && { close: { ...doubles.close, values }, unstated: { column: "close", bars, first } };
 }
 
-/** What is wrong with values that state nothing, and what they became. */
 export function noValue(column: string): string {
   if (column === "close") return "is 0 without trades; it became the previous close";
   return `${column === PREVIOUS_CLOSE ? "is no price above 0" : "is not a finite number"}; it became null`;
 }
 
-/** The symbol of a row. */
 export function symbolAt({ symbols, symbolIndex }: KlineColumns, row: number): string {
   return symbols[symbolIndex[row] as number] as string;
 }

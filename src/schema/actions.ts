@@ -95,7 +95,6 @@ export const EX_FACTORS: TableSchema = {
   known: { by: "sessions", date: "ex_date" },
 };
 
-/** What happened to a symbol. */
 export const SYMBOL_CHANGE_KINDS = ["rename", "merger", "reuse", "delisting"] as const;
 export type SymbolChangeKind = (typeof SYMBOL_CHANGE_KINDS)[number];
 

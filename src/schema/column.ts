@@ -36,7 +36,6 @@ export function column<N extends string>(
   return { name, type, ...(unit === undefined ? {} : { unit }), doc };
 }
 
-/** A column whose value can be absent. */
 export function nullable(name: string, type: ColumnType, doc: string, unit?: string): Column {
   return { name, type, nullable: true, ...(unit === undefined ? {} : { unit }), doc };
 }

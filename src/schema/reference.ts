@@ -15,7 +15,6 @@ export function hasVersions({ columns }: TableSchema): boolean {
   return columns.some(({ name }) => name === "valid_to");
 }
 
-/** The columns that name the subject of a dated version. */
 export function subjectOf({ key }: TableSchema): string[] {
   return key.filter((name) => name !== "valid_from");
 }

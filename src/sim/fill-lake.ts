@@ -28,12 +28,10 @@ import type { Market } from "./market.js";
 export interface FillProgress {
   readonly done: number;
   readonly steps: number;
-  /** Number of bars that have landed so far. */
   readonly bars: number;
   readonly doing: string;
 }
 
-/** How much of a market is written to a lake, and how. */
 interface FillOptions {
   /** Number of newest trading days that get minute bars in addition to daily bars; 0 for none. */
   readonly minuteDays: number;
@@ -48,7 +46,6 @@ interface FillOptions {
    * snapshots.
    */
   readonly now: number;
-  /** Stops the fill between two landings. */
   readonly signal?: AbortSignal;
   /** Called before each landing, and at the end. */
   readonly onStep?: (progress: FillProgress) => void;
@@ -58,7 +55,6 @@ interface FillOptions {
 const BARS_A_LANDING = 4_000_000;
 /** The source of bars and actions. */
 export const SIMULATED = "simulated market";
-/** Number of bars in one record batch. */
 const BARS_A_BATCH = 500_000;
 
 interface Step {

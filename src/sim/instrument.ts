@@ -4,7 +4,6 @@ import type { Region } from "../market/regions.js";
 import { integer, logUniform, mix, mixText, uniform } from "./random.js";
 import type { RegionCalendar } from "./trading-days.js";
 
-/** A display name and its English form. */
 interface InventedName {
   readonly name: string;
   readonly nameEn: string;
@@ -323,7 +322,6 @@ function greatestDivisor(a: number, b: number): number {
   return b === 0 ? a : greatestDivisor(b, a % b);
 }
 
-/** The constant properties of an instrument of the simulated market. */
 export interface SimInstrument {
   readonly symbol: string;
   readonly code: string;

@@ -12,7 +12,6 @@ export function mix(hash: number, value: number): number {
   return h ^ (h >>> 16);
 }
 
-/** Mixes a text into a hash, character by character. */
 export function mixText(hash: number, text: string): number {
   let h = hash;
   for (let i = 0; i < text.length; i++) h = mix(h, text.charCodeAt(i));

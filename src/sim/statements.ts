@@ -62,7 +62,6 @@ function hasResearch({ key }: SimInstrument): boolean {
 /** By field name, in whole units of currency; null where a company reports none. */
 type StatementFields = Readonly<Record<string, number | null>>;
 
-/** A company's accounts at the end of a quarter. */
 interface QuarterAccounts {
   readonly periodEnd: TradingDate;
   /** 1 to 4; the fiscal year is the calendar year. */
@@ -254,7 +253,6 @@ function change(now: Item, before: Item): number | null {
 
 export type StatementKind = StatementName;
 
-/** One version of a statement, and the date from which the service returns it. */
 export interface StatementVersion {
   readonly symbol: string;
   readonly record: StatementRecord;

@@ -94,7 +94,6 @@ interface Part {
   readonly type: TypeSignature;
 }
 
-/** The types within a nested type, with the names of a row's fields. */
 function partsOf({ arguments: given = [] }: TypeSignature): Part[] {
   return given.flatMap((argument, index) => {
     if (argument.kind === "LONG") return [];

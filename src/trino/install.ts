@@ -3,16 +3,13 @@ import { ident, literal } from "../db/quote.js";
 import { type TrinoClient, TrinoQueryError } from "./trino-client.js";
 import { type TrinoView, trinoViews } from "./trino-views.js";
 
-/** A lake's table as it should be registered in Trino. */
 export interface LakeTable {
   readonly name: string;
   /** Its newest version; undefined where the table has no version yet, so that nothing can be registered. */
   readonly version: number | undefined;
-  /** The location of the table, as Trino reaches it. */
   readonly location: string;
 }
 
-/** The state of a table or a view in Trino, compared with its definition. */
 type TrinoState = "current" | "missing" | "differs" | "not landed";
 
 interface TrinoTableStatus {

@@ -1,4 +1,3 @@
-/** The type of a column, as the protocol states it. */
 export interface TypeSignature {
   readonly rawType: string;
   readonly arguments?: readonly TypeArgument[];

@@ -56,7 +56,6 @@ interface TrinoServer {
   readonly authorization: string | undefined;
 }
 
-/** Credentials from the environment. */
 export interface TrinoCredentials {
   readonly user?: string | undefined;
   readonly password?: string | undefined;
@@ -64,7 +63,6 @@ export interface TrinoCredentials {
   readonly token?: string | undefined;
 }
 
-/** Names of the catalog and the schema that are used by default. */
 export const TRINO_DEFAULTS = { catalog: "lake", schema: "barlake" } as const;
 
 const HINT = 'as in http://trino:8080/lake/barlake, or `catalog: "lake"` and `schema: "barlake"`';
@@ -120,7 +118,6 @@ interface TrinoClientOptions {
   readonly clock: Pick<Clock, "sleep">;
 }
 
-/** A part of a statement's result. */
 export interface TrinoRows {
   readonly columns: readonly TrinoColumn[];
   readonly rows: readonly (readonly unknown[])[];

@@ -71,7 +71,6 @@ interface PlainPage {
   readonly all: readonly PlainValue[][];
 }
 
-/** Reads a query's rows page by page. */
 class PagedRows implements Rows {
   readonly columns: readonly ResultColumn[];
   readonly kind: Rows["kind"];

@@ -31,14 +31,11 @@ function emptyTableSql({ columns }: Pick<TableSchema, "columns">): string {
 /** The folder of the views for Trino, with one view in each file, in the same folders as `sql/views`. */
 const TRINO_VIEWS = fileURLToPath(new URL("../../sql/trino", import.meta.url));
 
-/** A view in the form in which it is created in Trino. */
 export interface TrinoView {
   readonly name: string;
   /** Its comment: a description, and a mark that changes with the definition. */
   readonly comment: string;
-  /** The statement that creates it in the schema of the session. */
   readonly sql: string;
-  /** The tables that it reads, and the other views that it reads. */
   readonly tables: readonly string[];
   readonly views: readonly string[];
 }

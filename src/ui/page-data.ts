@@ -14,7 +14,6 @@ export type ResultReport =
   | StoredReport
   | { readonly id: null; readonly rows: number; readonly mostBytes: number };
 
-/** A range of rows of a result, as texts. */
 export interface RowsReport {
   /** Offset of the first row. */
   readonly from: number;
@@ -28,7 +27,6 @@ export interface RowsReport {
  * Times are epoch milliseconds; days are `YYYY-MM-DD` in the exchange's zone.
  */
 
-/** An error, and what to do next. */
 export interface FaultReport {
   readonly message: string;
   readonly hint: string | null;
@@ -92,7 +90,6 @@ export interface MarketReport {
   readonly traded: readonly QuoteReport[];
 }
 
-/** The bars and coverage of a table in one region and month. */
 export interface MonthReport {
   readonly dataset: string;
   readonly region: Region;
@@ -118,7 +115,6 @@ export interface CoverageReport {
   readonly note: "imported" | "past" | null;
 }
 
-/** The symbols that lack days in a month. */
 export interface MissingReport {
   /** The first few hundred of them, at most. */
   readonly symbols: readonly {
@@ -129,7 +125,6 @@ export interface MissingReport {
     readonly isOpen: boolean;
   }[];
   readonly total: number;
-  /** The command that requests the missing days. */
   readonly command: string;
 }
 
@@ -160,7 +155,6 @@ export interface FoundInstrument {
 /** Instruments that a search has found, the best match first. */
 export interface SearchReport {
   readonly found: readonly FoundInstrument[];
-  /** Number of instruments that were searched. */
   readonly total: number;
   /** False while symbols that only have bars are not included yet. A request with `whole` waits for them. */
   readonly isWhole: boolean;
@@ -202,14 +196,12 @@ export interface UnvouchedReport {
   readonly last: string;
 }
 
-/** A day on which a statement became known. */
 export interface AnnouncedReport {
   readonly day: string;
   readonly table: string;
   readonly periodEnd: string;
 }
 
-/** A symbol that an instrument had. */
 export interface NameReport {
   readonly symbol: string;
   /** First date; null: since ever. */
@@ -228,7 +220,6 @@ export interface InstrumentReport extends FoundInstrument {
   readonly next: string | null;
   /** Time zone of the exchange. */
   readonly zone: string;
-  /** Whether any bar states the previous close. */
   readonly statesPrevClose: boolean;
   /** The newest ones, in the order of their days. */
   readonly exEvents: readonly ExEventReport[];
@@ -249,19 +240,16 @@ export interface StatementsReport {
   readonly rows: readonly (readonly (number | string | null)[])[];
 }
 
-/** A notebook in the list. */
 export interface NotebookReport {
   readonly name: string;
   readonly title: string;
   /** The paragraph below its heading; null where there is none. */
   readonly description: string | null;
-  /** Whether it comes with barlake. */
   readonly isShipped: boolean;
   /** Hash of the file's content; null for a notebook that comes with barlake. */
   readonly hash: string | null;
 }
 
-/** The list of notebooks, and the folder of the user's notebooks. */
 export interface NotebooksReport {
   readonly notebooks: readonly NotebookReport[];
   readonly folder: string | null;
@@ -272,7 +260,6 @@ export interface MoveReport {
   readonly kind: "done" | "taken" | "changed";
 }
 
-/** A notebook that is opened for editing. */
 export interface NotebookSource {
   readonly name: string;
   readonly text: string;
@@ -305,7 +292,6 @@ export type SaveReport =
   | { readonly kind: "saved"; readonly hash: string }
   | { readonly kind: "changed"; readonly theirs: { readonly text: string; readonly hash: string } | null };
 
-/** An error of a cell, with its position in the file. */
 export interface CellFaultReport extends FaultReport {
   /** Line of the file, from 1. */
   readonly line: number;
@@ -313,12 +299,10 @@ export interface CellFaultReport extends FaultReport {
   readonly column: number | null;
 }
 
-/** The kind of control that sets a parameter. */
 export type ControlKind = "date" | "number" | "text" | "symbol";
 
 export interface ParameterReport {
   readonly name: string;
-  /** Its name as the page shows it. */
   readonly label: string;
   readonly kind: ControlKind;
   readonly value: string;
@@ -349,5 +333,4 @@ export type NotebookLine =
   | { readonly kind: "fault"; readonly fault: FaultReport }
   | { readonly kind: "end" };
 
-/** The line for a cell that has run. */
 export type CellLine = Extract<NotebookLine, { readonly kind: "cell" }>;

@@ -47,7 +47,6 @@ export interface Workspace extends AsyncDisposable {
   readonly port: number;
   /** A new address of the workspace, which admits one browser once. @param path of a view. @default the view Lake */
   address(path?: string): string;
-  /** Stops all work, and releases all resources. */
   close(): Promise<void>;
 }
 

@@ -7,14 +7,12 @@ import type { RunPlace } from "./runs/started-runs.js";
 import type { LakeStates } from "./session/lake-states.js";
 import type { SessionReaders } from "./session/session-readers.js";
 
-/** The parts of a workspace that its routes share. */
 export interface WorkspaceParts {
   readonly lake: Lake;
   /** The location of the lake as the user named it, for commands that the page shows. */
   readonly location: string;
   readonly states: LakeStates;
   readonly readers: SessionReaders;
-  /** Run the statements of users. */
   readonly processes: QueryProcesses;
   readonly results: StoredResults;
   /** Reads bars of charts from segments; undefined: bars are read through sessions. */

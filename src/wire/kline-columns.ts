@@ -24,7 +24,6 @@ export interface KlineColumns {
   readonly doubles: Readonly<Record<DoubleColumn, NumberColumn>>;
 }
 
-/** The values of bars, without their symbols. */
 export type KlineValues = Pick<KlineColumns, "timestamp" | "volume" | "doubles">;
 
 /** Bars of one symbol: the rows from `start` to `end`, exclusive, of some columns. */

@@ -1,10 +1,8 @@
 /** The media type of JSON, which every service of the interface can write. */
 export const JSON_TYPE = "application/json";
 
-/** Media type of an Arrow IPC stream. */
 export const ARROW_STREAM = "application/vnd.apache.arrow.stream";
 
-/** The formats in which a service can write tables. */
 export type BodyFormat = "json" | "arrow";
 
 /**

@@ -4,7 +4,6 @@ import { splitList } from "../market/symbol.js";
 import { LIMITS } from "./endpoints.js";
 import type { ErrorCode } from "./error-body.js";
 
-/** The error for parameters of a request that break a rule of the interface. */
 export class ParameterError extends Error {
   readonly code: ErrorCode;
 
@@ -126,7 +125,6 @@ const nameList = (doc: string) =>
     .transform((items) => [...new Set(items)])
     .meta({ description: `${doc}.` });
 
-/** A list of names in a body, with at least one name. */
 const names = (doc: string) =>
   nameList(doc)
     .refine((items) => items.length > 0, "is required")

@@ -50,7 +50,6 @@ export type ExchangeSummary = z.infer<typeof exchangeSummary>;
 
 const isoDate = z.iso.date();
 
-/** A record of a statement: its dates, and numbers by field name. */
 export const statementRecord = z
   .object({ period_end: isoDate, announce_date: isoDate.nullish() })
   .catchall(z.unknown());

@@ -37,7 +37,6 @@ export interface TableFilter {
   readonly adjust?: Adjustment | undefined;
 }
 
-/** A query, and the values of its parameters. */
 interface BoundQuery {
   readonly sql: string;
   readonly values: Readonly<Record<string, QueryValue>>;
@@ -58,11 +57,7 @@ const FEW_ADJUSTED_SYMBOLS = 1000;
 /** What prices are adjusted by: the view that {@link adjustedSource} reads. */
 const STRETCHES = "price_stretches";
 
-/**
- * The query for the rows of a view of the lake.
- *
- * @throws {UsageError} for a view, a column, a symbol or a date that does not exist, with the names that do.
- */
+/** @throws {UsageError} for a view, a column, a symbol or a date that does not exist, with the names that do. */
 export async function tableQuery(session: Session, view: string, filter: TableFilter): Promise<BoundQuery> {
   const { adjust } = filter;
   const hasFactors = adjust !== undefined && adjust !== "none";
@@ -71,7 +66,6 @@ export async function tableQuery(session: Session, view: string, filter: TableFi
     adjust === undefined ? columnsOf(session, view) : columnsFrom(session, source),
   );
   const where: string[] = [];
-  /** The condition on the symbols. */
   let ofSymbols: string | undefined;
   let named: NamedSource | undefined;
   const values: Record<string, QueryValue> = {};
@@ -146,7 +140,6 @@ function adjustedSource(view: string, adjust: Adjustment): string {
 
 /** Where rows under other names come from. */
 interface NamedSource {
-  /** SQL before the SELECT. */
   readonly before: string;
   readonly source: string;
 }
@@ -236,11 +229,7 @@ export class LakeQueries {
     this.#copies = copies;
   }
 
-  /**
-   * The whole result of a query.
-   *
-   * @param without returns the result if it needs no reader. @default a reader is always needed
-   */
+  /** @param without returns the result if it needs no reader. @default a reader is always needed */
   async table<T>(
     state: PointInTime,
     signal: AbortSignal | undefined,
@@ -294,7 +283,6 @@ export class LakeQueries {
     }
   }
 
-  /** Has copies built that a query would have used. */
   #noteCopies({ missingCopies }: Reader, { sql, values }: BoundQuery): void {
     for (const file of missingCopies) if (asksFor(file.kind, sql, values)) this.#copies?.note(file);
   }

@@ -151,7 +151,7 @@ export type PipelineSource = string | Pipeline | PipelineDefinition;
 
 /**
  * A lake with a warm session: the first query creates the views, later ones use them again, and see what other
- * processes have committed. It is a class because it owns sessions: close it, or declare it with `await using`.
+ * processes have committed. Close it, or declare it with `await using`.
  */
 export class LakeConnection implements AsyncDisposable {
   /** The lake itself, for the functions that take one. */

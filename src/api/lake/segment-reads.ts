@@ -29,15 +29,12 @@ const MOST_PAST = 4;
 /** What a read found: its rows, or what to build so that the next one finds them. */
 interface SegmentRead {
   readonly batch?: RecordBatch;
-  /** Builds, in the background, the segments that were missing. */
   readonly buildMissing?: () => void;
 }
 
 /**
  * Reads of `bars_1d` and `bars_1m` from segments. Wherever the view might give something else, a read finds nothing,
  * and goes through the view: other tables and views, reads of all symbols, arguments that the view refuses.
- *
- * It is a class because it owns the reader of segments.
  */
 export class SegmentReads implements AsyncDisposable {
   readonly #lake: Lake;
@@ -74,7 +71,6 @@ export class SegmentReads implements AsyncDisposable {
     return batch === undefined ? {} : { batch };
   }
 
-  /** Builds the segments of all files of a table that have none. */
   async buildAll(table: TableSchema, state: PointInTime): Promise<BuiltSegments> {
     const snapshot = await this.#tablesOf(state, table)?.(table);
     return snapshot === undefined ? { files: 0, built: 0 } : await this.#segments.buildAll(snapshot);
@@ -120,7 +116,7 @@ export class SegmentReads implements AsyncDisposable {
  * The bars of a filter; undefined where the view must be read: of all symbols, or with an argument that the view
  * refuses.
  *
- * @param known columns that exist. @param stored the stored columns that columns are made of.
+ * @param stored the stored columns that columns are made of.
  */
 function demandOf(
   filter: TableFilter,

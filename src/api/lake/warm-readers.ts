@@ -27,7 +27,6 @@ export interface LakeState {
   readonly assumeReference?: boolean | undefined;
 }
 
-/** The names of the options of a state. */
 export const LAKE_STATE = {
   asOf: true,
   versions: true,

@@ -44,7 +44,6 @@ export interface ReceivedRecords<T> {
   readonly count: number | undefined;
 }
 
-/** A response's shape, and the form of its elements. */
 interface RecordShape<T> {
   readonly shape: "list" | "map";
   readonly element: z.ZodType<T>;

@@ -25,7 +25,6 @@ import type { KlineRun } from "../../wire/kline-columns.js";
 import { type GrowingReport, type KlineRequest, labelledLaterMs, landedCap } from "./kline-request.js";
 import type { ServiceAccess } from "./service-access.js";
 
-/** The bars of the responses about one window, by symbol. */
 class UnitBars {
   readonly #runs = new Map<string, KlineRun[]>();
 
@@ -49,7 +48,6 @@ class UnitBars {
     }
   }
 
-  /** Number of a symbol's bars. */
   countOf(symbol: string): number {
     return (this.#runs.get(symbol) ?? []).reduce((sum, { start, end }) => sum + end - start, 0);
   }
@@ -88,7 +86,6 @@ interface Unit extends Page {
   readonly bars: number;
 }
 
-/** Requests the K-lines of one question, and collects them. */
 export class KlineCollection {
   readonly #access: ServiceAccess;
   readonly #request: KlineRequest;
@@ -97,7 +94,6 @@ export class KlineCollection {
   readonly #base: LandedPeriod;
   readonly #traits: ServiceTraits;
   readonly #now: number;
-  /** Windows that were requested, by symbol. */
   readonly #covered = new Map<string, TimeRange[]>();
 
   constructor(access: ServiceAccess, request: KlineRequest, report: GrowingReport, signal: AbortSignal) {
@@ -241,7 +237,6 @@ export class KlineCollection {
     };
   }
 
-  /** Reports what a response lacks. What is requested again is reported then. */
   #take(page: Page, response: DecodedKlines, verdict: ResponseVerdict, rejected: readonly Issue[]): void {
     const { window, again } = page;
     const { open, log } = this.#report;

@@ -42,15 +42,14 @@ import {
 import { type RunAccess, ServiceAccess } from "./service-access.js";
 
 /**
- * A market data service with a key: a method for each endpoint of the interface. Results are Arrow tables with `.rows()`
- * for objects, `.issues` for what was set aside, and the symbols that the service does not know. Requests obey the key's
- * quota, and are sent again where that can help.
+ * A market data service with a key: a method for each endpoint of the interface. Results are Arrow tables with
+ * `.rows()` for objects, `.issues` for what was set aside, and the symbols that the service does not know. Requests
+ * obey the key's quota, and are sent again where that can help.
  *
- * All methods throw {@link UsageError} for an argument that breaks a rule, {@link ServiceError} for a refusal,
- * {@link TransportError} where there is no connection, and {@link WireError} for a response that breaks the interface.
+ * All methods throw {@link UsageError} for an argument that breaks a rule, {@link ServiceError} for a refusal, {@link
+ * TransportError} where there is no connection, and {@link WireError} for a response that breaks the interface.
  *
- * It is a class because it owns a part of the key from the first request on, and the connections: close it, or declare
- * it with `await using`.
+ * Close it, or declare it with `await using`.
  */
 export class MarketService implements AsyncDisposable {
   readonly #access: ServiceAccess;
@@ -202,12 +201,7 @@ export function connect(options: ConnectOptions = {}): MarketService {
   return new MarketService(new ServiceAccess({ url, apiKey, ...quota, purpose, onNote, environment, clock }));
 }
 
-/**
- * Checks an option that is a number, or an object of numbers.
- *
- * @param names of its members. @param isFine whether a number is in the option's range.
- * @throws {UsageError} naming the member and its value.
- */
+/** Checks an option that is a number, or an object of numbers. @throws {UsageError} naming the member and its value. */
 function expectNumbers(
   option: string,
   value: number | object | undefined,

@@ -47,11 +47,9 @@ export interface KlineReport {
   readonly requests: number;
 }
 
-/** Collects what responses show. It is a class because it grows with each response. */
 export class GrowingReport implements KlineReport {
   readonly log = new IssueLog();
   readonly open: OpenWindow[] = [];
-  /** Symbols of which a bar came. */
   readonly came = new Set<string>();
   unknown: readonly string[] = [];
   empty: readonly string[] = [];
@@ -130,7 +128,6 @@ export interface KlineOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A request for K-lines that was checked. */
 export interface KlineRequest {
   readonly period: Period;
   readonly adjust: Adjustment;
@@ -138,7 +135,6 @@ export interface KlineRequest {
   /** In the order of the caller, each once. */
   readonly symbols: readonly string[];
   readonly byRegion: ReadonlyMap<Region, readonly string[]>;
-  /** The window of a region's symbols at a time. */
   readonly rangeOf: (region: Region, now: number) => TimeRange;
 }
 
@@ -194,7 +190,6 @@ export function requestedSymbols(what: string, symbols: readonly string[]): stri
   });
 }
 
-/** Symbols with a known exchange, by region. */
 export function symbolsByRegion(symbols: readonly string[]): Map<Region, string[]> {
   const byRegion = new Map<Region, string[]>();
   for (const symbol of symbols) {

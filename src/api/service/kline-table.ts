@@ -122,7 +122,6 @@ export interface Klines {
   stream(symbols: readonly string[], options: KlineOptions): KlineStream;
 }
 
-/** Makes the K-lines of a service. */
 export function klinesOf(access: ServiceAccess): Klines {
   const whole = async (symbols: readonly string[], options: KlineOptions): Promise<KlineTable> => {
     const request = klineRequest(symbols, options);

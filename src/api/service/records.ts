@@ -121,7 +121,6 @@ function quotesOf(member: "symbols" | "universes"): (some: readonly string[]) =>
   return (some) => ({ endpoint: ENDPOINTS.quotes, body: { [member]: some } });
 }
 
-/** Metadata of symbols, in their order. */
 export async function askInstruments(
   access: ServiceAccess,
   symbols: readonly string[],
@@ -142,7 +141,6 @@ function instrumentsBatch(records: readonly Instrument[]): RecordBatch {
   return recordBatch(currentColumns(INSTRUMENTS), records.map(instrumentRow));
 }
 
-/** Symbol records, in the order of the symbols. */
 export async function askSymbols(
   access: ServiceAccess,
   symbols: readonly string[],
@@ -159,7 +157,6 @@ export async function askSymbols(
   return new RecordTable(recordBatch(SYMBOL_COLUMNS, records), records, received.issues, unknown);
 }
 
-/** All instruments of an exchange. */
 export async function askExchangeInstruments(
   access: ServiceAccess,
   exchange: string,
@@ -184,7 +181,6 @@ export async function askExchangeInstruments(
   return new RecordTable(instrumentsBatch(records), records, issues);
 }
 
-/** All universes. */
 export function askUniverses(
   access: ServiceAccess,
   options: AskOptions,
@@ -192,7 +188,6 @@ export function askUniverses(
   return askList(access, { endpoint: ENDPOINTS.universes }, universeSummary, UNIVERSES, options);
 }
 
-/** All exchanges. */
 export function askExchanges(
   access: ServiceAccess,
   options: AskOptions,

@@ -63,7 +63,6 @@ export interface KeyUse {
   readonly share?: number | undefined;
   /** How long a response may take, and how large it may be. */
   readonly responseLimits?: Partial<ResponseLimits> | undefined;
-  /** What the key is used for; others that use the key see this text. */
   readonly purpose: string;
   readonly environment: Environment;
   readonly clock: Clock;
@@ -71,7 +70,6 @@ export interface KeyUse {
   readonly onNote: (text: string) => void;
 }
 
-/** A key that is divided with others. */
 interface OpenKey {
   readonly client: ServiceClient;
   /** Aborts, with the reason, when others took this process for dead, and may have its part of the key. */
@@ -140,10 +138,7 @@ export interface RunAccess {
   readonly lost: AbortSignal;
 }
 
-/**
- * The access to a service with one key. The key is released when this is closed. It is a class because it owns the key and
- * its connections, and remembers the limits that responses show.
- */
+/** The access to a service with one key. The key is released when this is closed. */
 export class ServiceAccess implements AsyncDisposable {
   readonly use: KeyUse;
   /** Limits that responses have shown, of lists and of landed periods. */
@@ -157,7 +152,6 @@ export class ServiceAccess implements AsyncDisposable {
     this.use = use;
   }
 
-  /** The client of the key. */
   async client(): Promise<ServiceClient> {
     return (await this.#open(undefined)).client;
   }
@@ -181,7 +175,6 @@ export class ServiceAccess implements AsyncDisposable {
     return { client, limits, lost };
   }
 
-  /** The cap of the bars of one symbol in a response. */
   capOf(period: Period): RowCap {
     if (period === "1d" || period === "1m") return this.limits.rowCap(period);
     const cap = this.#caps.get(period) ?? new RowCap();
@@ -189,7 +182,6 @@ export class ServiceAccess implements AsyncDisposable {
     return cap;
   }
 
-  /** Closes the connections, and releases the key. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     const key = await this.#key?.catch(() => undefined);
@@ -219,7 +211,6 @@ export class ServiceAccess implements AsyncDisposable {
   }
 }
 
-/** The members that are not undefined. */
 function defined<T extends object>(some: T): Partial<T> {
   return Object.fromEntries(Object.entries(some).filter(([, value]) => value !== undefined)) as Partial<T>;
 }

@@ -27,7 +27,6 @@ export function validityOf(vector: Vector, rows: number): Validity {
   return bits ?? undefined;
 }
 
-/** Collects which rows of a column are present. */
 export class ValidityBuilder {
   /** Created for the first vector that may have a null. */
   #bits: Uint8Array | undefined;

@@ -38,7 +38,6 @@ import {
   validityOf,
 } from "./column-builder.js";
 
-/** How values of a fixed width are converted. */
 interface FixedLayout {
   readonly type: DataType;
   /** Bytes of a value in DuckDB's vector. */
@@ -208,7 +207,6 @@ const LAYOUTS: Partial<Readonly<Record<DuckDBTypeId, (column: string) => FixedLa
   }),
 };
 
-/** The layout of a type that has a fixed width and no parameters. */
 export function fixedLayout(column: string, id: DuckDBTypeId): FixedLayout | undefined {
   return LAYOUTS[id]?.(column);
 }

@@ -202,7 +202,6 @@ const SCALARS: Partial<Readonly<Record<DuckDBTypeId, (column: string) => ColumnB
   [DuckDBTypeId.UUID]: (column) => new TextBuilder(column, new Utf8(), appendUuid),
 };
 
-/** A column of a type that has parameters. */
 function nestedColumn(
   column: string,
   type: DuckDBType,

@@ -98,7 +98,6 @@ export async function readColumns<const S extends Readonly<Record<string, FixedT
   return { rows, columns: Object.fromEntries(named) as ResultColumns<S>["columns"] };
 }
 
-/** Texts of some rows. */
 export interface ResultTexts {
   /**
    * Four numbers for each row: DuckDB's own form of its text. Rows whose numbers are equal have equal texts, but not
@@ -113,7 +112,6 @@ export interface ResultRows {
   readonly rows: number;
   /** Values of a column; the values of nulls are undefined. */
   values<T extends FixedType>(column: number, type: T): ArrayOf[T];
-  /** Values of a column of the type VARCHAR. */
   texts(column: number): ResultTexts;
   /** Which rows of a column are present; one bit per row (1 = present), undefined if all are. */
   validity(column: number): Uint8Array | undefined;
@@ -222,7 +220,6 @@ function checkShape(result: DuckDBResult, shape: Readonly<Record<string, FixedTy
   }
 }
 
-/** Concatenates a column's vectors. */
 class ColumnReader<T extends FixedType> {
   readonly #width: number;
   readonly #view: View<ArrayOf[T]>;

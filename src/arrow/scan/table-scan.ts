@@ -47,7 +47,6 @@ interface Share {
 /** Most threads of one query: they get their rows here one at a time, and do the rest of the query in parallel. */
 const MAX_THREADS = 16;
 
-/** The sources that the SQL of one database can read. */
 export interface TableScans {
   /** Makes a source readable; its buffers must not change until it is released. */
   add(source: ScanSource): Scan;

@@ -85,7 +85,7 @@ interface EncodedText {
   readonly words: Uint32Array;
 }
 
-/** The texts of one vector, which are few and repeat. A class because it owns the vector's bytes. */
+/** The texts of one vector, which are few and repeat. */
 export class TextVector {
   readonly #words = new Uint32Array(VECTOR_ROWS * TEXT_WORDS);
   readonly #encoded = new Map<string, EncodedText>();

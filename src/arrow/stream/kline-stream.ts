@@ -31,10 +31,8 @@ const LONG_ROWS = 2048;
 const NO_BITS = new Uint8Array(BATCH_ROWS / 8);
 const NAMES: readonly string[] = KLINE_COLUMNS.map(({ name }) => name);
 
-/** The symbols of a stream, which its batches name by their indexes. */
 interface StreamSymbols {
   readonly indexes: ReadonlyMap<string, number>;
-  /** The type of the indexes. */
   readonly Index: typeof Int16Array | typeof Int32Array;
 }
 
@@ -54,7 +52,6 @@ function* runMessages(runs: readonly KlineRun[], symbols: StreamSymbols): Genera
   for (const pieces of piecesOfBatches(runs, symbols.indexes)) yield batchOf(pieces, symbols);
 }
 
-/** Cuts runs into the pieces of batches. */
 function* piecesOfBatches(
   runs: readonly KlineRun[],
   indexes: ReadonlyMap<string, number>,
@@ -191,7 +188,6 @@ const UTF8 = new TextEncoder();
 export interface StreamFacts {
   /** The dictionary; the symbols of all bars are among them. */
   readonly symbols: readonly string[];
-  /** Metadata of the schema. */
   readonly metadata: ReadonlyMap<string, string>;
 }
 

@@ -30,7 +30,6 @@ export interface StreamMessage {
   pieces(): Generator<Uint8Array, void, undefined>;
 }
 
-/** A buffer of a body, made when it is sent. */
 interface BodyPart {
   readonly bytes: number;
   readonly make: () => ArrayBufferView;
@@ -53,7 +52,6 @@ export class BatchBody {
     this.#nodes.push(new FieldNode(this.#rows, nullCount));
   }
 
-  /** Adds a buffer of the current column. */
   buffer(bytes: number, make: () => ArrayBufferView): BufferRegion {
     const region = new BufferRegion(this.#bytes, bytes);
     this.#regions.push(region);
@@ -73,12 +71,10 @@ export class BatchBody {
     this.buffer(0, () => PADDING);
   }
 
-  /** The message of a record batch. */
   recordBatch(): StreamMessage {
     return messageOf(Message.from(this.#layout(), this.#bytes), this.#parts);
   }
 
-  /** The message of a dictionary. */
   dictionary(id: number): StreamMessage {
     return messageOf(Message.from(new DictionaryBatch(this.#layout(), id), this.#bytes), this.#parts);
   }
@@ -88,7 +84,6 @@ export class BatchBody {
   }
 }
 
-/** The message with which a stream begins. */
 export function schemaMessage(schema: Schema): StreamMessage {
   return messageOf(Message.from(schema), []);
 }

@@ -1,7 +1,6 @@
 import type { RisingColour } from "../../market/regions.js";
 import { paint } from "../text.js";
 
-/** One bar of a chart. */
 export interface Candle {
   readonly label: string;
   readonly open: number;
@@ -12,7 +11,6 @@ export interface Candle {
   readonly volume?: number;
 }
 
-/** The content of one half of a cell. */
 type Ink = 0 | 1 | 2;
 const [NONE, WICK, BODY] = [0, 1, 2] as const;
 /** Characters by the content of the upper and the lower half of a cell. */

@@ -14,7 +14,6 @@ type ChartKind = (typeof CHART_KINDS)[number];
 /** The chart to draw; missing settings are chosen from the columns. */
 export interface ChartWish {
   readonly kind?: ChartKind | undefined;
-  /** Column of the axis. */
   readonly x?: string | undefined;
   /** Column of the values; a candlestick takes its columns by name. */
   readonly y?: string | undefined;

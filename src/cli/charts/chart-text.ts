@@ -64,7 +64,6 @@ const MOST_BARS = 50;
 const LONGEST_LABEL = 24;
 const NOTHING = "no numbers to draw";
 
-/** A chart as far as a terminal shows it. */
 export interface TerminalChart extends Pick<ChartData, "channels" | "drawn"> {
   readonly chart: Pick<DrawnChart, "kind" | "log" | "rule" | "rising" | "bins">;
 }
@@ -123,7 +122,6 @@ function placesOf({ kind, values }: ChartColumn): number[] {
   return values.map((value) => (value === null ? Number.NaN : (places.get(value) ?? Number.NaN)));
 }
 
-/** Lines or dots. */
 function plot(data: TerminalChart, width: number): string {
   const { channels, chart } = data;
   const x = channels.x?.[0];

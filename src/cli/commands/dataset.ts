@@ -246,9 +246,7 @@ async function specOf(name: string, { format, output, from, to }: SpecOptions): 
   );
 }
 
-/** Number of members that are named. */
 const NAMED = 3;
-/** The pipelines that request bars of named symbols. */
 const PIPELINES = { "1d": "daily", "1m": "minute" } as const;
 
 /**
@@ -373,7 +371,6 @@ function buildText(report: BuildReport, tookMs: number): string {
   ].join("\n");
 }
 
-/** What a build that was stopped has left. */
 function stoppedText(folder: string): string {
   return `stopped: nothing of this build is left, and ${folder} is as it was before`;
 }

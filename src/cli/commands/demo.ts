@@ -119,7 +119,6 @@ async function demo({ signal }: Cli, location: string, symbols: number): Promise
   return EXIT.done;
 }
 
-/** The demo on a store that it starts, and stops in any case. */
 async function demoOnOwnStore({ signal }: Cli, symbols: number): Promise<number> {
   const store = await startDemoStore(FOLDER, process.env);
   let at: string | undefined;

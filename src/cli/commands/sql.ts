@@ -256,7 +256,6 @@ async function openTrino(options: Options): Promise<OpenedPlace> {
   return { place, snapshots: [], copies: [], [Symbol.asyncDispose]: close };
 }
 
-/** Maximum number of rows of a notebook's tables. */
 const NOTEBOOK_ROWS = 40;
 
 /** @throws {UsageError} for options that do not fit a notebook, or fit only a notebook. */
@@ -304,7 +303,6 @@ async function sqlOf(
   return isWholeInput ? text(process.stdin) : given;
 }
 
-/** How the results of statements are shown or written. */
 interface StatementsOptions {
   /** @default a table; in a file, CSV */
   readonly format?: ResultFormat | undefined;

@@ -83,7 +83,6 @@ ${examples}`,
   );
 }
 
-/** The lake's tables at their newest versions. */
 async function tablesOf(lake: Lake, location: string | undefined): Promise<LakeTable[]> {
   const base = (location ?? urlOfLake(lake)).replace(/\/+$/, "");
   return Promise.all(

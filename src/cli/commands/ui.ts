@@ -99,7 +99,6 @@ Examples:
     );
 }
 
-/** Opens a browser, or prints the address. */
 function show(workspace: Workspace, { open }: Options): void {
   const address = workspace.address();
   process.stdout.write(`open ${paint("cyan", address)}\n`);

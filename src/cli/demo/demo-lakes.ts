@@ -19,18 +19,15 @@ import { isObjectUrl } from "../../object-store/object-address.js";
 export const STORES = ["versitygw", "minio"] as const;
 export type StoreName = (typeof STORES)[number];
 
-/** A store that runs on a loopback port, with one bucket. */
 export interface StoreServer {
   readonly url: string;
   readonly bucket: string;
-  /** The variables that a client of the store needs. */
   readonly env: Readonly<Record<string, string>>;
   /** The end of what it has printed: at most 4,000 characters. */
   readonly printed: () => string;
   stop(): Promise<void>;
 }
 
-/** The variable that names the program of a store. */
 export function variableOf(name: StoreName): string {
   return `BARLAKE_${name.toUpperCase()}`;
 }
@@ -58,7 +55,6 @@ const ARGUMENTS: Readonly<Record<StoreName, (address: string, data: string) => s
   minio: (address, data) => ["server", "--quiet", "--address", address, data],
 };
 
-/** The variables by which the programs take their credentials. */
 const CREDENTIALS: Readonly<Record<StoreName, { readonly id: string; readonly secret: string }>> = {
   versitygw: { id: "ROOT_ACCESS_KEY", secret: "ROOT_SECRET_KEY" },
   minio: { id: "MINIO_ROOT_USER", secret: "MINIO_ROOT_PASSWORD" },
@@ -164,7 +160,6 @@ async function startOnce(
   return { url, bucket, env, printed: () => printed, stop };
 }
 
-/** Kills the store and what watches its input. */
 function killGroup({ pid }: ChildProcess): void {
   if (pid === undefined) return;
   try {
@@ -214,7 +209,6 @@ function restartLines(name: StoreName, program: string, folder: string): string[
 const MARKER = ".barlake-demo";
 const NAMES = ["market", "lake"] as const;
 
-/** The two lakes of a demo: the market that is served, and the lake that ingests it. */
 interface DemoLakes {
   readonly market: Lake;
   readonly lake: Lake;
@@ -269,7 +263,6 @@ function notOurs(place: string): UsageError {
 
 const BUCKET = "demo";
 
-/** A store that runs for one demo. */
 interface DemoStore {
   /** What runs, and where; for a person. */
   readonly description: string;

@@ -19,11 +19,9 @@ export const SYMBOLS = 240;
 /** What the lake was filled with. Services do not list delisted instruments, so their symbols are known from here. */
 export interface DemoMarket {
   readonly bars: number;
-  /** The symbols of all instruments ever listed. */
   readonly symbols: readonly string[];
   /** The versions of its corporate actions: services have no list of them. */
   readonly actions: readonly ActionVersion[];
-  /** The symbols that have minutes. */
   readonly minuteSymbols: readonly string[];
 }
 
@@ -61,7 +59,6 @@ export async function fillDemo(lake: Lake, instruments: number, signal: AbortSig
   };
 }
 
-/** The columns of a file of actions. */
 const COLUMNS = [
   "symbol",
   "ex_date",
@@ -75,7 +72,6 @@ const COLUMNS = [
   "pay_date",
 ] as const satisfies readonly (keyof ActionVersion)[];
 
-/** How many actions were announced, and how many of them were corrected later. */
 interface ImportedActions {
   readonly announced: number;
   readonly corrected: number;

@@ -10,7 +10,6 @@ import { byteCount, type Lake, rowCount } from "../../lake/lake.js";
 import { progressView, showRun } from "../progress.js";
 import { count, duration, paint, size, table } from "../text.js";
 
-/** Runs a pipeline with a bar of progress. */
 export async function runShown(
   pipeline: Pipeline,
   demand: RunOptions,
@@ -33,7 +32,6 @@ export async function runShown(
   }
 }
 
-/** What a run has received, in a line. */
 export function sayRun({ pipeline, requests, rows, bytes, durationMs }: RunReport): void {
   const figures = [
     `${count(requests.sent).padStart(3)} requests`,

@@ -85,7 +85,6 @@ Try next:
   }
 }
 
-/** Says how to go on. */
 function ended({ signal, requests, minutes }: LiveDemo): number {
   if (signal.aborted) return EXIT.interrupted;
   say(

@@ -6,16 +6,13 @@ import type { Notebook } from "../../notebook/notebook.js";
 import { parseNotebook } from "../../notebook/parse/parse-notebook.js";
 import { shippedNotebooks } from "../../notebook/shipped-notebooks.js";
 
-/** A notebook and its source text. */
 export interface FoundNotebook {
   readonly notebook: Notebook;
   readonly text: string;
 }
 
-/** The folder of the user's notebooks. */
 const USERS_NOTEBOOKS = "notebooks";
 
-/** A file of SQL, as it was found. */
 interface SqlFile {
   readonly path: string;
   readonly text: string;
@@ -52,7 +49,6 @@ export function usersNotebooks(): string {
   return process.env.BARLAKE_NOTEBOOKS || USERS_NOTEBOOKS;
 }
 
-/** The language of the terminal, as the environment states it. */
 function terminalLanguage(): Language {
   const { LC_ALL, LC_MESSAGES, LANG } = process.env;
   return languageOf(LC_ALL || LC_MESSAGES || LANG);

@@ -70,12 +70,10 @@ export interface NotebookPlace {
   readonly progress: QueryProgress;
   readonly snapshots: readonly Snapshot[];
   readonly pointInTime: PointInTime;
-  /** Maximum number of rows of a table in the terminal. */
   readonly limit: number;
   readonly signal: AbortSignal;
 }
 
-/** Maximum number of rows that a chart of the terminal draws. */
 const CHART_ROWS = 20_000;
 
 /** Runs a notebook and shows it, as a page or in the terminal. @returns the exit code. */

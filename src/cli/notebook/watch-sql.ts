@@ -6,9 +6,7 @@ import type { Lake } from "../../lake/lake.js";
 import { errorText } from "../error-text.js";
 import { paint } from "../text.js";
 
-/** Something that a result depends on. */
 export interface Watched {
-  /** For the line that says what has changed. */
   readonly name: string;
   /** A text that differs where the result may differ. */
   readonly state: () => Promise<string>;

@@ -8,7 +8,6 @@ import { hasTables, Lake, type LakeOptions } from "../../lake/lake.js";
 import { publishIfMoved } from "../../lake/publish.js";
 import { paint } from "../text.js";
 
-/** Options that every command has. */
 export interface CommonOptions {
   readonly lake: string;
   readonly json?: boolean;

@@ -93,7 +93,6 @@ export function asOfOption(does: string): Option {
   return new Option("--as-of <time>", `${does} (ISO 8601; UTC where no zone is given)`).argParser(instant);
 }
 
-/** The point in time that the options name. */
 export function pointInTimeOf({ asOf, version, ...known }: PointInTimeOptions): PointInTime {
   const { knownAt, assumeReference } = known;
   if (knownAt === undefined && assumeReference)

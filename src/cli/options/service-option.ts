@@ -22,7 +22,6 @@ export interface ServiceOptions extends CommonOptions {
   readonly maxResponseMinutes?: number;
 }
 
-/** A service with its key, which is divided with others. */
 interface OpenService {
   readonly client: ServiceClient;
   /** The known limits of the service; a run adds what it learns. */
@@ -32,7 +31,6 @@ interface OpenService {
   close(): Promise<void>;
 }
 
-/** The options, completed by a pipeline's quota. */
 export function withQuota<Options extends ServiceOptions>(
   options: Options,
   { requestsPerMinute, share }: Quota = {},
@@ -41,7 +39,6 @@ export function withQuota<Options extends ServiceOptions>(
   return { ...options, ...(rpm !== undefined && { rpm }), ...(part !== undefined && { share: part }) };
 }
 
-/** Adds the options of commands that send requests to a service. */
 export function serviceOptions(command: Command): Command {
   return command
     .addOption(urlOption())

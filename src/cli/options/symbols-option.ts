@@ -81,7 +81,6 @@ export interface DemandOptions {
   readonly repair?: boolean;
 }
 
-/** Adds the argument and the options that say what a pipeline asks for. */
 export function demandOptions(command: Command): Command {
   return command
     .argument("<pipeline>", "name of a pipeline, or path of a file")
@@ -100,7 +99,6 @@ export function demandOptions(command: Command): Command {
     .option("--repair", "fill just the gaps that status shows, of the symbols asked for before");
 }
 
-/** Reads the options that say what a pipeline asks for. */
 export async function demandOf({
   from,
   to,

@@ -33,14 +33,12 @@ function findingText({ name, severity, explanation, rows, columns, examples }: A
 /** Maximum number of deviations that people are shown; machines get all of them. */
 const MOST_SHOWN = 40;
 
-/** Whether the service returned what the lake has. */
 export function isAsLanded({ tables, failures }: SampleReport): boolean {
   return (
     failures.length === 0 && tables.every(({ counts }) => counts.changed + counts.gone + counts.new === 0)
   );
 }
 
-/** What the service returned when it was asked again, for people. */
 export function sampleText(sample: SampleReport): string {
   const { tables, deviations, failures } = sample;
   if (tables.every(({ answered }) => answered === 0))
@@ -77,7 +75,6 @@ export function sampleText(sample: SampleReport): string {
   return lines.join("\n");
 }
 
-/** Commands that request the deviating bars again and merge them, and that accept missing bars. */
 function mergeCommands(deviations: readonly DeviatingBar[]): string[] {
   const pipelines = [
     ["daily", BARS_1D],
@@ -100,7 +97,6 @@ function mergeCommands(deviations: readonly DeviatingBar[]): string[] {
   });
 }
 
-/** Commands that accept missing bars, by region. */
 function withdrawnCommands(name: string, gone: readonly DeviatingBar[]): string[] {
   return REGION_NAMES.flatMap((region) => {
     const own = gone.filter(({ symbol }) => regionOf(symbol) === region);

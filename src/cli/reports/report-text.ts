@@ -29,7 +29,6 @@ export function askedLines({ dataset, asked, received, absent }: TableCompletene
   ];
 }
 
-/** The unexplained, set-aside and withdrawn parts of a table. */
 export function openLines(of: TableCompleteness): string[] {
   const { dataset, unexplained, setAside, withdrawn } = of;
   const lines: string[] = [];
@@ -81,7 +80,6 @@ function filesHead({ pipeline, status, durationMs, requests, rows, bytes }: RunR
   );
 }
 
-/** What else a run of files says about them. */
 function filesLines(files: FilesReport): string[] {
   const { listed, unchanged, copies, refused, leftToNextRun, remarks } = files;
   const lines = [`${plural(listed, "file")} in ${files.from}, ${count(unchanged)} unchanged`];
@@ -109,7 +107,6 @@ function filesLines(files: FilesReport): string[] {
   return lines;
 }
 
-/** What the next run of a pipeline of files would read. */
 export function filesPlanText(name: string, { files, unchanged }: FilesPlan): string {
   const lines = [
     `${paint("bold", name)}: ${plural(files.length, "file")} to read, ${count(unchanged)} unchanged; nothing was read into the lake`,
@@ -133,7 +130,6 @@ export function filesPlanText(name: string, { files, unchanged }: FilesPlan): st
 /** Maximum number of lists that are named of those that are known since one day. */
 const NAMED_LISTS = 5;
 
-/** What a user does about symbols that left a list before the lake knew it. */
 const ADVICE =
   "what left a list before that day is not in the lake; request such symbols by name, with --symbols";
 
@@ -270,7 +266,6 @@ function compactedLines(compaction: RunReport["compaction"]): string[] {
   );
 }
 
-/** What the new and the changed rows of a run are, in one line. */
 function landedText(landed: readonly LandReport[]): string {
   const parts = landed.flatMap(({ table: name, inserted, updated }) => {
     const changed = updated > 0 ? `${count(updated)} changed` : "";
@@ -355,7 +350,6 @@ export function runSummary(report: RunReport, lake: string, isVerbose = false): 
   return lines.join("\n");
 }
 
-/** What a run requested and received, and the rows that it landed. */
 function detailLines(report: RunReport): string[] {
   const { answered, empty, refused, failed } = report.requests;
   // A table that nothing was ever written to has no version, and nothing to say.

@@ -22,7 +22,6 @@ export function undoCommand({
   return `barlake restore ${name} ${version === 0 ? "--empty" : `--version ${version - 1}`}`;
 }
 
-/** What a restore did, or would do, in words and commands. */
 interface RestoreSummary {
   /** The tables whose rows differ from those of the target. */
   readonly changed: readonly RestoreReport[];
@@ -102,7 +101,6 @@ function versionsOf(commits: readonly HistoryEntry[]): string {
     : `${versions.length} versions, ${versions[0]} to ${versions.at(-1)}`;
 }
 
-/** The reports as a table, and what follows from them. */
 export function restoreText({ changed, notes, restoreAll, undo }: RestoreSummary, isDry: boolean): string {
   const rows = changed.map((one) => [
     one.table,

@@ -24,7 +24,6 @@ function timesText(rule: ScheduleRule): string {
   return `${times} ${zoneOf(rule.region).split("/").at(-1)?.replaceAll("_", " ")}`;
 }
 
-/** What a pipeline asks for, in words. */
 export function windowText(pipeline: Pipeline): string {
   switch (pipeline.kind) {
     case "reference":

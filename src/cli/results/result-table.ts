@@ -34,7 +34,6 @@ export function isNumeric(type: string): boolean {
   return /^(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL\(.*\)|BIGNUM)$/.test(type);
 }
 
-/** Whether values of an SQL type are dates or times. */
 export function isTemporal(type: string): boolean {
   return /^(DATE|TIMESTAMP.*)$/.test(type);
 }
@@ -51,7 +50,6 @@ interface TableLayout {
   readonly advice: string;
 }
 
-/** Between columns. */
 const GAP = 2;
 /** Longest text that is shown in full in one of several columns, if the width is limited. */
 const LONGEST = 40;

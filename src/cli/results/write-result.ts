@@ -14,7 +14,6 @@ import type { PlainValue } from "../../db/result/row-reader.js";
 import type { SqlPlace } from "../shell/sql-place.js";
 import { cellText, isNumeric } from "./result-table.js";
 
-/** Formats in which a result can be written. */
 export const RESULT_FORMATS = ["table", "csv", "json", "arrow", "parquet", "markdown", "xlsx"] as const;
 export type ResultFormat = (typeof RESULT_FORMATS)[number];
 
@@ -90,7 +89,6 @@ export async function replaceFile(file: string, write: (path: string) => Promise
   }
 }
 
-/** Rows read at a time. */
 const ROWS = 2048;
 
 /** A result as a Markdown table, in pieces of some rows. */
@@ -151,7 +149,6 @@ async function writeTo(place: SqlPlace, result: WrittenResult, path: string): Pr
   );
 }
 
-/** A result in pieces, produced on demand. */
 async function piecesOf(
   { engine }: SqlPlace,
   { sql, format, file }: WrittenResult,

@@ -5,7 +5,6 @@ import type { Rows } from "../../db/query-engine.js";
 import type { PlainValue, ResultColumn } from "../../db/result/row-reader.js";
 import { isNumeric } from "./result-table.js";
 
-/** Rows read at a time. */
 const ROWS = 2048;
 /** Excel counts days; this is 1970-01-01, as of March 1900, before which its calendar is wrong. */
 const EPOCH_DAY = 25_569;
@@ -13,7 +12,6 @@ const FIRST_RIGHT_DAY = 61;
 /** Excel's limit for the text of a cell. */
 const MOST_CHARACTERS = 32_767;
 
-/** How a column's values are shown and converted. */
 interface CellKind {
   readonly numFmt?: string;
   readonly width: number;

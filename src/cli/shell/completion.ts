@@ -39,14 +39,12 @@ export function completeSql(statement: string, catalog: Catalog, behind = ""): C
   return { found: found.map(({ text }) => text), word };
 }
 
-/** Sources for completing the parameters of a dot command. */
 export interface CommandChoices {
   readonly name: string;
   /** Choices for the parameter at an index, from 0. */
   readonly choices: (place: number) => readonly string[];
 }
 
-/** Completes a line that begins with a dot: commands, then their parameters. */
 export function completeCommand(line: string, commands: readonly CommandChoices[]): Completions {
   const words = line.trimStart().split(/\s+/);
   const word = words.at(-1) ?? "";

@@ -32,7 +32,6 @@ interface DotCommand {
   readonly choices?: (known: Known, place: number, word: string) => readonly string[];
 }
 
-/** The names for completion. */
 interface Known {
   readonly catalog: Catalog;
   readonly columns: readonly string[];
@@ -42,7 +41,6 @@ const namesOf = ({ catalog }: Known): string[] => [
   ...new Set([...catalog.relations, ...catalog.macros].map(({ name }) => name)),
 ];
 
-/** Colours of candles that rise. */
 const RISING: readonly RisingColour[] = ["green", "red"];
 
 const COMMANDS: readonly DotCommand[] = [
@@ -166,7 +164,6 @@ export async function runCommand(shell: ShellSession, text: string, read: ReadFi
   });
 }
 
-/** The data for completing a line that begins with a dot. */
 export function commandChoices(known: Known, line: string): CommandChoices[] {
   const word = /\S*$/.exec(line)?.[0] ?? "";
   return COMMANDS.map(({ name, choices }) => ({

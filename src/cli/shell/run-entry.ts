@@ -18,7 +18,6 @@ export interface Entry {
   readonly written: string;
 }
 
-/** Builds entries from lines. A class because it stores an incomplete statement. */
 export class EntryReader {
   #pending = "";
   #line = 0;

@@ -16,7 +16,7 @@ import type { SqlPlace } from "./sql-place.js";
 /** Maximum number of entries at the start of a session; a longer file is cut to this. */
 const MOST_ENTRIES = 1000;
 
-/** The entries of this session and of earlier ones. A class because it stores the file's state. */
+/** The entries of this session and of earlier ones. */
 export class History {
   readonly #file: string;
   /** Whether the file can be written; undefined until the first entry of this session. */
@@ -239,7 +239,6 @@ function startupFile(named: string | false | undefined, isInteractive: boolean):
 
 export interface ShellOptions {
   readonly settings: ShellSettings;
-  /** File that stores entries for later sessions. */
   readonly historyFile: string;
   /** The value of `--init FILE`; false: `--no-init`. */
   readonly init: string | false | undefined;

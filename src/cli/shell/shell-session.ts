@@ -12,7 +12,6 @@ import { formatOfFile, type ResultFormat, writeResult } from "../results/write-r
 import { count, duration, paint, plural, terminalWidth } from "../text.js";
 import { readFirstRows, type SqlPlace } from "./sql-place.js";
 
-/** How a shell shows results; commands change it. */
 export interface ShellSettings {
   mode: TableMode;
   /** Rows shown at a time; undefined: as many as fit the terminal. */
@@ -25,18 +24,14 @@ type Output =
   | { readonly kind: "text"; readonly file: string; readonly stream: WriteStream }
   | { readonly kind: "next"; readonly file: string; readonly format: Exclude<ResultFormat, "table"> };
 
-/** The newest result. */
 interface LastResult {
   readonly columns: readonly ResultColumn[];
-  /** The rows read so far. */
   readonly rows: PlainValue[][];
-  /** Number of these rows that were shown. */
   shown: number;
   /** Reads its remaining rows; undefined once another statement has run. */
   reader: Rows | undefined;
 }
 
-/** Maximum number of rows in a chart. */
 const CHARTED_ROWS = 20_000;
 /** Rows shown at a time if no terminal gives the number. */
 const ROWS_AT_ONCE = 40;
@@ -44,7 +39,6 @@ const ROWS_AT_ONCE = 40;
 const OTHER_LINES = 5;
 const SMALLEST = { rows: 10, width: 40 };
 
-/** A shell's state and its operations on statements. A class because it stores an open result and a file. */
 export class ShellSession {
   readonly settings: ShellSettings;
   readonly #place: SqlPlace;
@@ -166,7 +160,6 @@ export class ShellSession {
     this.#output = { kind: "text", file, stream };
   }
 
-  /** Closes the file that results go to. */
   async close(): Promise<void> {
     const output = this.#output;
     this.#output = undefined;
@@ -199,7 +192,6 @@ export class ShellSession {
     this.print(resultTable(columns, rows, { mode: this.settings.mode, width: this.width, advice }));
   }
 
-  /** Number of rows shown at a time for a result with this number of columns. */
   #pageRows(columns: number): number {
     if (this.settings.limit !== undefined) return this.settings.limit;
     if (!this.#isInteractive || !process.stdout.isTTY) return ROWS_AT_ONCE;

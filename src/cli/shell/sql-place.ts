@@ -7,13 +7,11 @@ import type { Lake } from "../../lake/lake.js";
 import { readersWork, type WorkFolder } from "../../lake/local/work-folder.js";
 import { type QueryProgress, queryProgress } from "../query-progress.js";
 
-/** Where the command line's SQL runs. */
 export interface SqlPlace {
   /** What is asked, for the first line of a shell: a lake and where it is, for example. */
   readonly title: string;
   readonly engine: QueryEngine;
   readonly progress: QueryProgress;
-  /** For unfinished files. */
   readonly work: Pick<WorkFolder, "newFile" | "discard">;
   /** The names that SQL currently knows. A running statement is not disturbed. */
   readonly catalog: () => Promise<Catalog>;
@@ -23,7 +21,6 @@ export interface SqlPlace {
   readonly withProposals: (error: QueryError) => Promise<QueryError>;
 }
 
-/** A session of a lake. */
 export function lakePlace(session: Session, lake: Lake): SqlPlace {
   return {
     title: `lake ${lake.location}`,
@@ -40,9 +37,7 @@ export function lakePlace(session: Session, lake: Lake): SqlPlace {
   };
 }
 
-/** The beginning of a result. */
 interface FirstRows {
-  /** Reads the rows that follow. */
   readonly reader: Rows;
   readonly rows: PlainValue[][];
   readonly hasMore: boolean;

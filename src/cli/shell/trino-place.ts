@@ -39,7 +39,6 @@ const KEYWORDS = (
   "unnest using values version view when where window with within"
 ).split(" ");
 
-/** Reads the tables and views of a lake in Trino, with its functions. */
 async function readTrinoCatalog(client: TrinoClient): Promise<Catalog> {
   const { catalog, schema } = client.server;
   const raw = rawSchemaOf(schema);
@@ -91,7 +90,6 @@ async function readTrinoCatalog(client: TrinoClient): Promise<Catalog> {
   };
 }
 
-/** The schema's comment on a column of a table. */
 function commentOf(table: unknown, name: unknown): string | undefined {
   const column = tableNamed(String(table))?.columns.find((one) => one.name === name);
   return column && (column.unit === undefined ? column.doc : `${column.doc} [${column.unit}]`);

@@ -24,7 +24,6 @@ import {
 import { ENDPOINT_GROUPS, type EndpointGroup } from "../../wire/endpoints.js";
 import type { Taken } from "./key-shares.js";
 
-/** What is known about the quota of a group of endpoints, and who learns from it. */
 export interface GroupOptions {
   /** Configured requests a minute of the key; never exceeded. @default learned from refusals */
   readonly configured?: number | undefined;
@@ -49,7 +48,6 @@ class QuotaGate {
   pausedUntil = 0;
   /** What was known before a burst of refusals, and the time of its first. */
   #refusal: { readonly before: Rate; readonly at: number } | undefined;
-  /** The request that is sent ahead after a wait. */
   #probe: Send | "needed" | undefined;
   /** The last request before the last step of a trial. */
   #lastStep: Send | undefined;
@@ -136,7 +134,6 @@ class QuotaGate {
     return Math.ceil(Math.max(this.pausedUntil, at));
   }
 
-  /** Records that a request is sent now. */
   send(now: number): Send {
     const send: Send = { sentAt: now };
     this.#sends.push(send);
@@ -341,7 +338,6 @@ export class KeyQuota {
     return this.#scope.isKey;
   }
 
-  /** The state of a group's quota. */
   stateOf(group: EndpointGroup): QuotaState {
     const now = this.#clock.now();
     const gate = this.#groups[group];

@@ -73,7 +73,6 @@ function partsOf(records: readonly Lease<ShareRecord>[]): Map<string, ShareRecor
   return parts;
 }
 
-/** Whether a part can be added to those of others. */
 function fitsBeside(share: number, others: readonly Lease<ShareRecord>[]): boolean {
   let sum = share;
   for (const part of partsOf(others).values()) sum += part.share;
@@ -86,7 +85,6 @@ interface TwoClocks {
   readonly store: number;
 }
 
-/** The requests of a group, by the store's clock. */
 function toStoreTimes(sent: Sent, { here, store }: TwoClocks): ShareRecord["sent"] {
   return Object.fromEntries(
     Object.entries(sent).map(([group, times = []]) => [group, times.map((at) => store - (here - at))]),
@@ -140,7 +138,6 @@ function parsed(text: string): unknown {
   }
 }
 
-/** The users, as a text for messages. */
 function holdersText(records: readonly Lease<ShareRecord>[]): string {
   return [...partsOf(records).values()]
     .map((part) => `"${part.purpose}" (${nameOfOwner(part)}, ${Math.round(part.share * 100)} %)`)
@@ -158,20 +155,16 @@ const LEAST_CHANGE = 1e-6;
 interface KeySharesOptions {
   /** Where all users of this key store its records. */
   readonly store: LeaseStore;
-  /** Host of the service, for messages. */
   readonly host: string;
   /** The largest part that is asked for, above 0, up to 1. @default 1 */
   readonly ask?: number | undefined;
-  /** What the key is used for, shown to others. */
   readonly purpose: string;
   readonly clock: Clock;
-  /** The quota that the part applies to. */
   readonly quota: () => SharedQuota;
   /** Called with a message when this user waits for others. */
   readonly onNote?: (text: string) => void;
 }
 
-/** The quota that a part of the key applies to. */
 interface SharedQuota {
   readonly sentLately: Sent;
   /**
@@ -437,7 +430,6 @@ export class KeyShares {
   }
 }
 
-/** The requests of two lists, by group. */
 function bothSent(one: Sent, other: Sent): Record<string, number[]> {
   const groups = new Set([...Object.keys(one), ...Object.keys(other)]);
   return Object.fromEntries(

@@ -2,7 +2,6 @@ import { sharesSql, volumeSql } from "../../db/market/bar-sql.js";
 import { lotSql } from "../../db/market/region-sql.js";
 import type { FillKind } from "../spec.js";
 
-/** A column of a dataset's bars that fields can name. */
 export interface BarColumn {
   readonly doc: string;
   /** The value of a day without trades where gaps are filled. */

@@ -34,7 +34,6 @@ export function emptyHistory(rules: readonly ExRule[]): SymbolHistory {
   };
 }
 
-/** Adds the symbols of a block, of which all cells were read, to the history of all symbols. */
 export function addBlock(history: SymbolHistory, block: Block): void {
   const { start } = block;
   for (const name of ["first", "last", "eligibleFrom", "bars"] as const)

@@ -110,7 +110,6 @@ export function findRuns(
   runs.count = count;
 }
 
-/** What is computed of a bar's volume, lot and amount. */
 type OfVolume = "volume" | "shares" | "vwap";
 
 /** Fields that follow from the volume, and what each is before it is adjusted. */
@@ -356,7 +355,6 @@ const KEY_COLUMNS: Partial<Readonly<Record<BarColumnName, Source>>> = {
 
 interface WindowColumns {
   readonly shape: Readonly<Record<string, FixedType | "text">>;
-  /** SQL of the columns after the keys. */
   readonly sql: string;
   /** Of each field. */
   readonly sources: readonly Source[];

@@ -160,13 +160,11 @@ function cellsSql(
     JOIN ${label} JOIN ${tables.symbols.name} AS symbols ON symbols.symbol = cell_symbol`;
 }
 
-/** Whether a bar trades and its symbol is in the universe on its date. */
 function isMemberSql(universe: string): string {
   return `(shares > 0 AND is_final AND EXISTS (FROM ${universe} AS u WHERE u.symbol = b.symbol
   AND b.trade_date >= coalesce(u.from_date, DATE '0001-01-01') AND b.trade_date < coalesce(u.to_date, DATE '9999-12-31')))`;
 }
 
-/** The bars of a dataset, with the columns that its expressions can use. */
 function barsSql(
   { period, adjustment }: DatasetSpec,
   { symbols }: AxisTables,

@@ -83,7 +83,6 @@ export function startOf({ query_location }: ExpressionNode, sql: string): number
   return Buffer.from(sql).toString("utf8", 0, query_location - BEFORE.length).length;
 }
 
-/** All nodes of a tree, including its root. */
 export function* nodesOf(tree: unknown): Generator<ExpressionNode, void, undefined> {
   if (typeof tree !== "object" || tree === null) return;
   if ("class" in tree && typeof tree.class === "string") yield tree as ExpressionNode;

@@ -151,11 +151,9 @@ interface FunctionFact {
   readonly name: string;
   readonly kind: string;
   readonly stability: string | null;
-  /** The SQL of a macro. */
   readonly definition: string | null;
 }
 
-/** The fault of an expression's functions, or of the functions in its macros. */
 async function functionFault(session: Session, root: ExpressionNode): Promise<string | undefined> {
   const seen = new Set<string>();
   const pending: (readonly [node: ExpressionNode, macro?: string])[] = [[root]];

@@ -7,7 +7,6 @@ import { type DatasetSpec, isIntraday } from "../spec.js";
 import { isColumn, nodesOf, parseExpression, startOf } from "./expression-tree.js";
 import { type BarClock, findChance, findLookAhead, settleWindows } from "./look-ahead.js";
 
-/** A field's expression, as written in a spec. */
 interface WrittenExpression {
   readonly name: string;
   readonly sql: string;
@@ -180,7 +179,6 @@ async function readDailyViews(session: Session): Promise<ReadonlyMap<string, Rea
   return new Map(order.flatMap((view) => (known.has(view) ? [[view, known.get(view) as Set<string>]] : [])));
 }
 
-/** Whether an expression names a column. */
 export function mentions(sql: string, column: string): boolean {
   return sqlTokens(sql).some(
     ({ kind, text }) => (kind === "word" || kind === "identifier") && plain(text) === column,

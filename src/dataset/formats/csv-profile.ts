@@ -5,7 +5,6 @@ import { dateOfEpochDay } from "../../core/time.js";
 import type { Block, Labels } from "../panel/block.js";
 import type { WriterPlace } from "./dataset-writer.js";
 
-/** The CSV layout of a symbol's rows. */
 export interface CsvProfile {
   /** Folder of the files, ending with `/`; empty for the dataset's folder. */
   readonly folder: string;

@@ -9,7 +9,6 @@ import type { DatasetFiles } from "../store/dataset-files.js";
 export interface DatasetWriter {
   /** Writes the next symbols; it must copy any part of the block that it still needs afterwards. */
   write(block: Block): Promise<void>;
-  /** Writes the files that need all symbols. */
   finish(): Promise<void>;
   close?(): Promise<void>;
 }

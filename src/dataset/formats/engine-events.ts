@@ -15,7 +15,6 @@ export interface EngineEvent {
   readonly actions: EngineActions | undefined;
 }
 
-/** A split and a dividend of one day, for a share held before it. */
 interface EngineActions {
   /** Shares after it for one: 4 for a split of 4 for 1, 1.3 for a stock dividend of 3 for 10; 1 for none. */
   readonly shares: number;
@@ -32,7 +31,6 @@ interface Event {
   readonly last_close: number | null;
 }
 
-/** What a source says about an ex-date. */
 interface Actions {
   readonly day: number;
   readonly source: string;

@@ -54,7 +54,6 @@ interface LeanEvent {
   readonly reference: number;
 }
 
-/** The end of a symbol: a delisting or a merger. */
 interface Ending {
   readonly symbol: string;
   /** First session on which the symbol is no longer of the instrument. */
@@ -119,7 +118,6 @@ function decimal(value: number): string {
 /** Folder of the equities of the United States in LEAN's data folder. */
 const FOLDER = "equity/usa";
 
-/** Files that are written by the thread together. */
 const FILES_AT_A_TIME = 256;
 
 /**

@@ -53,7 +53,6 @@ export function longParquetWriter(place: WriterPlace): DatasetWriter {
   };
 }
 
-/** The path of the file of a block in a partition. */
 export function partFile(folder: string, block: number): string {
   return `${folder}/part-${String(block).padStart(4, "0")}.parquet`;
 }

@@ -40,7 +40,6 @@ interface PitVersions {
   readonly values: Float64Array;
 }
 
-/** The two files of an item. */
 export interface PitFiles {
   readonly data: Uint8Array;
   readonly index: Uint8Array;
@@ -123,7 +122,6 @@ function statementWriter(place: WriterPlace, names: readonly string[]): DatasetW
   };
 }
 
-/** The items by table. */
 async function findItems({ session, spec }: WriterPlace, names: readonly string[]): Promise<Statement[]> {
   const tables = new Map<string, Set<string>>();
   for (const name of names) {

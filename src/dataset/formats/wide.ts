@@ -10,7 +10,6 @@ import { PanelSpool, type Slice, slicesOf } from "../panel/panel-batches.js";
 import { parquetOptions } from "../store/copy-rows.js";
 import { type DatasetWriter, sideBySide, type WriterPlace } from "./dataset-writer.js";
 
-/** A matrix of a dataset: its file and its cells. */
 interface Matrix {
   readonly path: string;
   readonly cellBytes: number;

@@ -149,7 +149,6 @@ export interface Axes {
   readonly isDated: boolean;
   /** First date on which the universe was seen (days since 1970-01-01); before it, its first members are assumed. */
   readonly seenFrom: number | undefined;
-  /** Regions whose sessions define the labels. */
   readonly calendar: readonly Region[];
   /** Regions without known trading days: the days on which anything traded are used instead. */
   readonly guessed: readonly Region[];
@@ -377,7 +376,6 @@ async function readSymbols(session: Session, { universe, symbols }: AxisTables):
   }));
 }
 
-/** What a dataset says of names of its instruments. */
 interface FollowedNames {
   /** Members under another name than that of the dataset, and the name. */
   readonly renamed: readonly (readonly [member: string, name: string])[];

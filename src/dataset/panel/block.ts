@@ -27,7 +27,6 @@ interface MemberRange {
 export interface PanelSymbol {
   readonly symbol: string;
   readonly region: Region;
-  /** Dates on which it is in the universe. */
   readonly memberRanges: readonly MemberRange[];
 }
 
@@ -39,7 +38,6 @@ export interface PanelShape {
   readonly masks: readonly Mask[];
 }
 
-/** How the cells of a dataset are divided into blocks, and stored. */
 export interface BlockOptions {
   /** Memory that the cells of a block may take, in bytes. */
   readonly bytes: number;
@@ -50,7 +48,6 @@ export interface BlockOptions {
   readonly parts: "even" | "stable";
   /** Memory that the cells of blocks which are read together may take, in bytes. @default that of a block */
   readonly readBytes?: number;
-  /** Bits of the cells of fields. */
   readonly bits: 32 | 64;
   /** Blocks that are valid at a time: with two, a thread can read the cells of one while the next is computed. */
   readonly valid: 1 | 2;

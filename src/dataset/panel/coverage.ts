@@ -99,7 +99,6 @@ interface Member {
 /** The coverage of a dataset whose dates are continued, none of which the lake has changed. */
 interface EarlierCoverage {
   readonly coverage: Coverage;
-  /** Its last date. */
   readonly last: string;
 }
 
@@ -180,7 +179,6 @@ async function hasImports(session: Session, { universe }: DatasetSpec): Promise<
   return row?.has ?? false;
 }
 
-/** The members on some of the dates, by symbol. */
 async function readMembers(session: Session, { tables }: Axes, days: Int32Array): Promise<Member[]> {
   const day = (name: string, missing: number): string =>
     `coalesce(CAST(${name} - DATE '1970-01-01' AS INTEGER), ${missing})`;
@@ -317,7 +315,6 @@ async function readClosed(
   return closed;
 }
 
-/** What is known of members that lack bars. */
 interface Facts {
   readonly hasBars: boolean;
   /**
@@ -349,7 +346,6 @@ async function readFacts(
   return new Map(rows.map(({ symbol, absences }) => [symbol, { hasBars: true, absences: absences ?? [] }]));
 }
 
-/** When symbols were members. */
 async function readMembership(
   session: Session,
   { tables }: Axes,

@@ -179,12 +179,10 @@ export async function* oneAhead<T, R>(
 /** Blocks of most formats. Their sizes depend on nothing of the machine, so that files are the same everywhere. */
 export const BLOCKS: BlockOptions = { bytes: 48 * 2 ** 20, parts: "even", bits: 64, valid: 1 };
 
-/** A dataset's cells, read from the lake. */
 export interface LakePanel extends PanelShape {
   readonly spec: DatasetSpec;
   readonly axes: Axes;
   readonly resolved: ResolvedFields;
-  /** The symbols of each block. */
   readonly ranges: readonly SymbolRange[];
   /** The ranges of a dataset of these symbols, which would have so many labels. */
   rangesOf(symbols: readonly PanelSymbol[], labels: number): readonly SymbolRange[];
@@ -204,7 +202,6 @@ export interface LakePanel extends PanelShape {
    * session, whose statements the signal interrupts, and which do not verify what they read.
    */
   blocks(ranges?: readonly SymbolRange[], signal?: AbortSignal): AsyncGenerator<Block, void, undefined>;
-  /** The cells of a few symbols from the middle of the dataset. */
   sample(symbols: number): Promise<Block>;
 }
 
@@ -310,7 +307,6 @@ function togetherIn(
   return groups;
 }
 
-/** The block of one of the ranges that were read together. */
 function blockOf(read: Block, { index, start, symbols }: SymbolRange, hasNext: boolean): Block {
   return { ...partOf(read, start - read.start, symbols.length), index, hasNext };
 }

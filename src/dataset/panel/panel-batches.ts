@@ -193,7 +193,6 @@ interface Rows {
   readonly rows: number;
 }
 
-/** Iterates a slice's rows by label, then symbol; a batch has whole labels. */
 function* rowsByTime({ first, last }: PanelSpool, { start, width }: Slice): Generator<Rows, void, undefined> {
   const most = Math.max(BATCH_ROWS, first.length);
   const symbol = new Int32Array(most);

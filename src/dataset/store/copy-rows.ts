@@ -37,7 +37,6 @@ export async function copyRows(session: Session, rows: ScanSource, target: strin
   await declareDoubles(target, asBits);
 }
 
-/** Of a database in which Parquet files are written. */
 interface ParquetSessions {
   /** Opens a session for a file, and closes it after use. The build's signal interrupts its statements. */
   use<T>(work: (session: Session) => Promise<T>): Promise<T>;

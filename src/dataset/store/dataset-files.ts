@@ -60,7 +60,6 @@ export async function hasDigest(
 
 /** A file of an earlier dataset, with its digest there. */
 export interface EarlierFile {
-  /** Its path on this machine. */
   readonly source: string;
   readonly sha256: string;
 }
@@ -101,7 +100,6 @@ export interface EarlierFiles {
 export const EARLIER_FAULT = "EARLIER_FAULT";
 
 export interface WrittenFiles {
-  /** Size of all files. */
   readonly bytes: number;
   /** A line for each file, as in {@link DIGESTS}. */
   readonly lines: string;
@@ -159,7 +157,6 @@ export class FileThread {
 
 interface FileList {
   readonly files: number;
-  /** Size of all files. */
   readonly bytes: number;
   /** A line for each file, sorted by path, as in {@link DIGESTS}. */
   readonly text: string;
@@ -176,7 +173,6 @@ export class DatasetFiles {
   readonly #signal: AbortSignal | undefined;
   readonly #earlier: EarlierFiles | undefined;
   readonly #own = new Map<string, OwnFile>();
-  /** What the threads have written. */
   readonly #written: WrittenFiles[] = [];
   /** The paths of the files that were given one by one to the threads. */
   readonly #given = new Set<string>();
@@ -246,14 +242,12 @@ export class DatasetFiles {
     return this.#own.has(path) || this.#given.has(path);
   }
 
-  /** The path of a file for another writer; creates its folder. */
   async place(path: string): Promise<string> {
     const file = join(this.folder, path);
     await mkdir(dirname(file), { recursive: true });
     return file;
   }
 
-  /** Records a file that another writer has written. */
   async adopt(path: string): Promise<void> {
     const file = join(this.folder, path);
     const { size } = await stat(file);

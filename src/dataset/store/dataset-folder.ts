@@ -150,7 +150,6 @@ export function alreadyThere(folder: string, cause?: unknown): UsageError {
 interface Unfinished {
   readonly path: string;
   readonly kind: "draft" | "old";
-  /** The process that has made it, for messages. */
   readonly owner: string;
   /** "ended" also where its process cannot be checked, had this host's name, and has been silent for an hour. */
   readonly state: "running" | "ended" | "unknown";

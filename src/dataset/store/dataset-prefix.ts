@@ -27,7 +27,6 @@ const markShape = z.object({
 });
 type Mark = z.infer<typeof markShape>;
 
-/** Ids of the marks of builds that run in this process. */
 const RUNNING = new Set<string>();
 
 /** The right to change the files of a dataset at a place: a prefix, or a folder that is there. */
@@ -191,7 +190,6 @@ async function filesOfDataset(storage: Storage): Promise<string[]> {
   return paths.filter((path) => !path.startsWith(PROBES) && !isBuildMark(path));
 }
 
-/** All that is in a folder and is no folder. */
 function filesInFolder(folder: string, prefix = ""): string[] {
   return readdirSync(`${folder}/${prefix}`, { withFileTypes: true }).flatMap((entry) =>
     entry.isDirectory() ? filesInFolder(folder, `${prefix}${entry.name}/`) : [`${prefix}${entry.name}`],
@@ -220,7 +218,6 @@ export async function refuseForeignFiles(storage: Storage): Promise<void> {
   );
 }
 
-/** Files that are sent, or deleted, at the same time. */
 const PARALLEL = 4;
 /**
  * Writes a dataset to a prefix of an object store: first to a folder of this machine, then file by file.

@@ -17,7 +17,6 @@ import { DIGESTS, digestIn, digestsIn, type EarlierFiles, type NewFile } from ".
 import { HISTORY, readHistory } from "./history-file.js";
 import type { Manifest } from "./manifest.js";
 
-/** What is known of a dataset that gets more labels. */
 interface EarlierDataset {
   /** Number of its labels, the first ones of the new dataset. */
   readonly labels: number;
@@ -172,7 +171,6 @@ function rowsSql({ symbols, after, end, isSorted }: Reading): string {
     ${isSorted ? "ORDER BY symbol, trade_date" : ""}`;
 }
 
-/** What an append leaves as it is. */
 export interface Kept {
   /** Files of the earlier dataset that are part of the new one. */
   readonly files: readonly NewFile[];
@@ -180,15 +178,12 @@ export interface Kept {
   readonly continued: Continued | undefined;
   /** The blocks that have files to write, each from the first label that these need. */
   readonly ranges: readonly SymbolRange[];
-  /** Rows of all other blocks. */
   readonly rows: number;
-  /** The history of all symbols. */
   readonly history: SymbolHistory;
   /** The first day whose bars are read, as days since 1970-01-01; undefined where those of any day may be. */
   readonly since: number | undefined;
 }
 
-/** Files that get more cells. */
 interface Continued {
   readonly files: EarlierFiles;
   /** The last label that the earlier dataset has of each symbol; -1 where it does not have the symbol. */

@@ -35,7 +35,6 @@ function sourceDigest({ files }: Snapshot): string {
   return createHash("sha256").update(JSON.stringify(contents.sort())).digest("hex");
 }
 
-/** The digests of the tables that have a commit, by name. */
 export function sourcesOf(snapshots: readonly Snapshot[]): Record<string, string> {
   const committed = snapshots.filter(({ version }) => version >= 0);
   return Object.fromEntries(committed.map((snapshot) => [snapshot.table.name, sourceDigest(snapshot)]));
@@ -50,9 +49,7 @@ export interface TableChange {
   /** Number of old rows that changed or are gone, and of rows that changed or are new; undefined if unknown. */
   readonly was: number | undefined;
   readonly isNow: number | undefined;
-  /** A few of these rows. */
   readonly examples: readonly string[];
-  /** Why the numbers are unknown. */
   readonly fault: string | undefined;
 }
 
@@ -142,13 +139,11 @@ function expectSource(before: Snapshot | undefined, digest: string | undefined):
 }
 
 interface Part {
-  /** SQL condition on the rows. */
   readonly where: string;
   /** SQL of a short text that describes a row. */
   readonly label: string;
   /** SQL of the columns that are not compared unchanged. */
   readonly columns?: Readonly<Record<string, string>>;
-  /** Whether the condition needs the whole table. */
   readonly isWhole: boolean;
   /** SQL of what is compared instead of the rows, with the columns of the label and the condition. */
   readonly of?: (rows: string) => string;
@@ -289,7 +284,6 @@ export function changesText(changes: readonly TableChange[]): string {
   ].join("; ");
 }
 
-/** Whether it cannot be determined what changed. */
 function isUnknown({ was, isNow }: TableChange): boolean {
   return was === undefined || isNow === undefined;
 }

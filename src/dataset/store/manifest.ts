@@ -7,7 +7,6 @@ import type { KnownAt } from "../../market/known-at.js";
 import type { Coverage } from "../panel/coverage.js";
 import { type DatasetDefinition, type DatasetSpec, defineDataset } from "../spec.js";
 
-/** Name of the file that describes what a dataset was built from. */
 export const MANIFEST = "manifest.json";
 /** Version of {@link Manifest}; it changes whenever older readers would fail. */
 const LAYOUT = 1;

@@ -19,7 +19,6 @@ export interface DatasetCheck {
   readonly manifest: Manifest;
   /** Descriptions of damaged files; empty if all files are unchanged. */
   readonly damage: readonly string[];
-  /** Tables whose version has changed. */
   readonly changes: readonly TableChange[];
   /** The lake that it was compared with, where that is not the one of the manifest and lacks rows that it was built from. */
   readonly otherLake: string | undefined;

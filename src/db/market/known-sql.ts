@@ -188,7 +188,6 @@ function datesOf(knownAt: KnownAt): DatesSql {
   };
 }
 
-/** The instant of noon of a date at the exchange. */
 function noonSql(date: string): string {
   return perRegion("region", ({ zone }) => `timezone(${literal(zone)}, ${date} + INTERVAL 12 HOUR)`);
 }

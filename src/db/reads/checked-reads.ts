@@ -10,8 +10,8 @@ const ATTACHING = /\b(?:attach|detach)\b/i;
 export type ReadCheck = (reads: readonly FileRead[]) => Promise<void>;
 
 /**
- * The check of the files that a connection's statements read. What a statement leaves behind is undone where the check
- * fails, for every kind of statement. It is a class because it owns the log of the reads.
+ * The check of the files that a connection's statements read. What a statement leaves behind is undone where the
+ * check fails, for every kind of statement.
  */
 export class CheckedReads {
   readonly #connection: DuckDBConnection;

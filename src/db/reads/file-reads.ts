@@ -32,7 +32,6 @@ export class FileReads {
     this.#list = list;
   }
 
-  /** Starts the log. */
   static async open(instance: DuckDBInstance): Promise<FileReads> {
     const connection = await instance.connect();
     await connection.run("CALL enable_logging('FileSystem')");

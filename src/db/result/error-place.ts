@@ -7,7 +7,6 @@ export const PLACE = /\n*^LINE (\d+): (.*)\n( *)\^.*$/m;
 interface ErrorPlace {
   readonly line: number;
   /** Line of the statement, from 0. */
-  /** The line's text. */
   readonly text: string;
   /** Width of what is left of the caret, in DuckDB's counting: a tab has none. */
   readonly column: number;

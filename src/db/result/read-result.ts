@@ -40,7 +40,6 @@ export interface ResultCopy {
   readonly hasFailed: boolean;
 }
 
-/** The database file that gets a copy. */
 export interface CopyPlace {
   readonly file: string;
   /** Path of an empty database, which becomes the new file: see {@link makeEmptyDatabase}. */

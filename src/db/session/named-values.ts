@@ -84,18 +84,15 @@ export function bindNamed(statement: DuckDBPreparedStatement, values: NamedValue
   }
 }
 
-/** A statement that is prepared, with its values, when it starts. */
 interface NamedStatement extends Disposable {
   /** Starts it, and gives its rows as they are computed. */
   readonly stream: () => Promise<DuckDBResult>;
-  /** Runs it to its end. */
   readonly run: () => Promise<DuckDBResult>;
 }
 
 /** Checks the statement that DuckDB has parsed, before it runs. @throws an error that refuses it */
 export type StatementCheck = (statement: {
   readonly type: StatementType;
-  /** Statements of the text. */
   readonly count: number;
   readonly sql: string;
 }) => void;

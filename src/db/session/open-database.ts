@@ -47,24 +47,18 @@ export function makeFolder(folder: string): boolean {
   }
 }
 
-/** An open database, shared by a session and its siblings. */
 export interface Database {
   readonly instance: DuckDBInstance;
   readonly isInMemory: boolean;
   /** The folder of spilled data. The owner deletes it. */
   readonly spillFolder: string;
-  /** Its access to object stores. */
   readonly stores: readonly OpenStore[];
   isClosed: boolean;
   /** Whether an error inside of DuckDB has ended it: each further statement fails. */
   isBroken: boolean;
 }
 
-/**
- * Opens a database.
- *
- * @throws {BarlakeError} where its file could not be read or written, or where the store cannot be read.
- */
+/** @throws {BarlakeError} where its file could not be read or written, or where the store cannot be read. */
 export async function openDatabase(options: SessionOptions): Promise<Database> {
   const { spillUnder } = options;
   const spillFolder =
@@ -91,7 +85,6 @@ export async function openDatabase(options: SessionOptions): Promise<Database> {
   }
 }
 
-/** The folders in which this process has looked for spilled data of killed processes. */
 const SEARCHED = new Set<string>();
 
 /**
@@ -105,7 +98,6 @@ function temporarySpillFolder(): string {
   return join(place, `${processFolderPrefix("spill")}${randomUUID().replaceAll("-", "")}`);
 }
 
-/** Closes a database, and deletes what it has spilled. */
 export function closeDatabase(database: Database): void {
   database.isClosed = true;
   for (const store of database.stores) store.close();

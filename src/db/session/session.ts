@@ -27,13 +27,12 @@ import {
 } from "./named-values.js";
 import { closeDatabase, connect, type Database, openDatabase, type SessionOptions } from "./open-database.js";
 
-/** Most statements in the cache. */
 const MOST_CACHED = 32;
 
 /**
- * Prepared queries, which are reused for the same text: binding a query over views takes about as long as running a short
- * query. DuckDB does not bind a prepared query again when one of its views was replaced, so each statement that is not a
- * query empties the cache. It is a class because it owns the statements.
+ * Prepared queries, which are reused for the same text: binding a query over views takes about as long as running a
+ * short query. DuckDB does not bind a prepared query again when one of its views was replaced, so each statement that
+ * is not a query empties the cache.
  */
 export class CachedStatements {
   readonly #connection: DuckDBConnection;
@@ -398,7 +397,6 @@ export class TempTable implements AsyncDisposable {
     this.#session = session;
   }
 
-  /** A name that needs no quotes. */
   get name(): string {
     this.#mayExist = true;
     return this.#name;
@@ -414,7 +412,6 @@ export class TempTable implements AsyncDisposable {
     await this.#create(`(${columns})`);
   }
 
-  /** Drops the table, if it exists. */
   async drop(): Promise<void> {
     if (!this.#mayExist) return;
     await this.#session.run(`DROP TABLE IF EXISTS ${ident(this.#name)}`);

@@ -1,13 +1,11 @@
 import type { SessionOptions } from "./open-database.js";
 import { Session } from "./session.js";
 
-/** A database, and its number of users. */
 interface SharedDatabase {
   readonly root: Promise<Session>;
   uses: number;
 }
 
-/** The database for the next use. */
 let current: SharedDatabase | undefined;
 
 /**

@@ -47,7 +47,6 @@ export async function storeList(session: Session, { name, urls }: FileList): Pro
   await session.run(`CREATE TYPE ${typeSql(name)} AS ENUM (${urls.map(literal).join(", ")})`);
 }
 
-/** Deletes the types of a table's lists. */
 export async function dropLists(session: Session, table: string): Promise<void> {
   const types = await session.json<{ name: string }>(
     `SELECT type_name AS name FROM duckdb_types()
@@ -125,7 +124,6 @@ export async function parquetRelation(
   return parts.join("\nUNION ALL\n");
 }
 
-/** Loose files by their partition values. */
 function byValues(
   { table, loose }: ParquetFiles,
   urls: readonly string[],

@@ -11,19 +11,15 @@ import {
   storeList,
 } from "./parquet-relation.js";
 
-/** A part of a table's rows, and a condition that is true for all of them. */
 export interface ViewBranch {
-  /** The files that have the rows, or a query of this database. */
   readonly rows: ParquetFiles | string;
   /** A condition that every row meets: a query whose own conditions exclude it reads nothing of the part. */
   readonly where: string | undefined;
 }
 
-/** Which rows of a table its view shows. */
 export interface ShownRows {
   /** @param others SELECTs of `of`. */
   readonly query: (rows: string, others: readonly string[]) => string;
-  /** Other files that the query needs. */
   readonly of: readonly ParquetFiles[];
 }
 
@@ -101,7 +97,6 @@ export async function viewFault(session: Session, viewed: ViewedTable): Promise<
   }
 }
 
-/** Equal for equal texts. */
 export function hashOf(texts: Iterable<string>): string {
   const hash = createHash("sha256");
   for (const text of texts) hash.update(text).update("\0");

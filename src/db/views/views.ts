@@ -92,7 +92,6 @@ interface Needed {
   readonly isNeeded: (name: string) => boolean;
 }
 
-/** What a statement mentions, and what that needs. */
 export function neededBy(statement: string | undefined): Needed {
   const own = readViewTree(OWN_VIEWS);
   if (statement === undefined) return { files: own, isNeeded: () => true };

@@ -24,7 +24,6 @@ export interface Example {
   readonly b: Readonly<Record<string, number>> | null;
 }
 
-/** The differences of one kind in a table. */
 export interface NamedDifference {
   readonly kind: Difference;
   readonly rows: number;
@@ -44,7 +43,6 @@ export interface NamedDifference {
   readonly examples: readonly Example[];
 }
 
-/** How a table of two sources differs. */
 export interface TableDifferences {
   readonly table: string;
   readonly rowsA: number;

@@ -1,6 +1,5 @@
 import { ident } from "../../db/quote.js";
 
-/** What a difference between two sources is. */
 export const DIFFERENCES = [
   "missing",
   "stale",
@@ -61,7 +60,6 @@ function unitSql(left: string, right: string, rounding: number): string {
     AND abs(${small} - ${large} / ${scale}) <= greatest(${rounding}, ${SAME} * ${small}) THEN CAST(${power} AS INTEGER) END`;
 }
 
-/** Whether a number is a corrected other one. */
 function isCorrected(name: string, share: number): string {
   return `abs(${a(name)} - ${b(name)}) <= ${share} * greatest(abs(${a(name)}), abs(${b(name)}))`;
 }

@@ -20,13 +20,11 @@ export const COMPARABLE: readonly TableSchema[] = [
 export interface SourceRows {
   /** SELECT of symbol, at (date, or instant of minutes), day, and the columns. Volume is in shares where its unit is known. */
   readonly sql: string;
-  /** Columns with numbers. */
   readonly columns: readonly string[];
   /** SELECT of symbol, at and the columns of every version that the source has seen. @default it has no versions */
   readonly versions?: string;
 }
 
-/** One side of a comparison. */
 export interface Source {
   readonly name: string;
   /** @returns undefined where the source has no such table. @throws {UsageError} for a file that lacks what is needed. */
@@ -49,8 +47,8 @@ function numbersOf(table: TableSchema, names: readonly string[]): string[] {
 }
 
 /**
- * A column as numbers. NaN and infinity are no numbers: DuckDB takes a NaN as equal to itself and above all others, so that it
- * would be within any distance. An amount of 0 means that the source reports none. @param sql the value, as SQL
+ * A column as numbers. NaN and infinity are no numbers: DuckDB takes a NaN as equal to itself and above all others, so
+ * that it would be within any distance. An amount of 0 means that the source reports none.
  */
 function valueSql(name: string, sql = ident(name)): string {
   const double = `CAST(${sql} AS DOUBLE)`;
@@ -58,7 +56,6 @@ function valueSql(name: string, sql = ident(name)): string {
   return `${name === "amount" ? `nullif(${number}, 0)` : number} AS ${ident(name)}`;
 }
 
-/** The newest state of a lake. */
 export function lakeSource(lake: Lake): Source {
   return {
     name: lake.location,

@@ -19,7 +19,6 @@ export interface FoundFile {
   readonly changedAt: number;
 }
 
-/** The content of a file as it was read. */
 export interface ReadContent {
   /** In hexadecimal. */
   readonly sha256: string;

@@ -107,7 +107,6 @@ export class SeenFiles {
 
 export type FilesPipeline = Pipeline & { readonly kind: "files" };
 
-/** A pipeline of files that is open: its files, and what is known about them. */
 export interface OpenPipeline extends AsyncDisposable {
   readonly source: FileSource;
   /** In the order of their names, which is the order in which they land. */

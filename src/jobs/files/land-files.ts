@@ -17,7 +17,6 @@ export interface FileToLand {
 
 export interface LandedBatch {
   readonly landed: readonly FileToLand[];
-  /** Refused files with the reason. */
   readonly refused: readonly (FileToLand & { readonly reason: string })[];
   readonly changed: readonly FileToLand[];
   readonly tables: readonly LandReport[];
@@ -26,7 +25,6 @@ export interface LandedBatch {
   readonly remarks: readonly string[];
 }
 
-/** A run of a pipeline of files. */
 export interface FilesRun extends Pick<RunContext, "lake" | "clock" | "runId" | "signal"> {
   readonly pipeline: FilesPipeline;
   readonly fence: Fence;
@@ -38,7 +36,6 @@ interface FilesLanding extends FilesRun {
   readonly onFile: (done: number) => void;
 }
 
-/** The error of files that were changed while they were read: nothing has landed. */
 class FilesChanged extends Error {
   readonly names: ReadonlySet<string>;
 
@@ -128,7 +125,6 @@ async function landOnce(
   };
 }
 
-/** Whether a file is as it was listed. */
 export function isSame(listed: FoundFile, now: FoundFile | undefined): boolean {
   return now !== undefined && now.size === listed.size && now.stamp === listed.stamp;
 }

@@ -13,7 +13,6 @@ import type { ImportTable } from "../import/import-options.js";
 import { stemOf } from "../import/text/whole-file.js";
 import type { RequestRecord } from "../ledger/ledger.js";
 
-/** What a file is to a table: whether its content has landed. */
 type FileState =
   | "new"
   /** Another content of the same name has landed. */
@@ -38,7 +37,6 @@ function tablesOf(table: ImportTable): readonly TableSchema[] {
 export class LandedFiles {
   readonly #pipeline: string;
   readonly #exchange: string | undefined;
-  /** The content of the pipeline's files, by name. */
   readonly #contents = new Map<string, string>();
   /** Names of the files of all pipelines, by their content and meaning. */
   readonly #names = new Map<string, Set<string>>();
@@ -49,7 +47,6 @@ export class LandedFiles {
     this.#exchange = exchange;
   }
 
-  /** Reads the records in the logs of the tables that have the rows of a pipeline's files. */
   static async read(
     lake: Lake,
     { name, table }: { readonly name: string; readonly table: ImportTable },
@@ -62,7 +59,6 @@ export class LandedFiles {
     return files;
   }
 
-  /** What a file with a content is to the table. */
   stateOf(name: string, sha256: string): FileState {
     const known = this.#contents.get(name);
     if (known === sha256) return "landed";

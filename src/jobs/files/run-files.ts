@@ -38,15 +38,11 @@ export interface CopiedFile {
 /** The files of a folder, by what a run has to do with them; each list in the order of their names. */
 export interface SortedFiles {
   readonly waiting: readonly WaitingFile[];
-  /** Copies of files that have landed. */
   readonly copies: readonly CopiedFile[];
-  /** Copies of files that are waiting. */
   readonly twins: readonly CopiedFile[];
   /** Names of files that have landed, and have not changed. */
   readonly unchanged: readonly string[];
-  /** Files that cannot be read, and why. */
   readonly unreadable: readonly { readonly file: FoundFile; readonly reason: string }[];
-  /** Names of files that were changed or went while they were read. */
   readonly left: readonly string[];
 }
 

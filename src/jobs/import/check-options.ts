@@ -51,7 +51,6 @@ function isOfActions(table: TableSchema): boolean {
   return table === CORPORATE_ACTIONS || table === EX_FACTORS || table === SYMBOL_CHANGES;
 }
 
-/** Whether the rows of a table say who said so. */
 function hasSources(table: TableSchema): boolean {
   return isOfActions(table) || table === UNIVERSES;
 }

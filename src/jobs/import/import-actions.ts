@@ -136,7 +136,6 @@ async function brokenChains(
 /** A table of subjects with the time of their first sight, and how its rows are named. */
 interface SeenTable {
   readonly table: TableSchema;
-  /** The column of the key that is a date. */
   readonly date: string;
   /** SQL of what a row of `j` is, for a reason. */
   readonly label: string;
@@ -208,7 +207,6 @@ async function importSeen(
   };
 }
 
-/** The source of files that do not say it in a column. */
 function sourceOf({ options }: ImportWork, { chosen }: ReadGroup): string {
   return options.source ?? chosen.source?.name ?? "file";
 }
@@ -233,7 +231,6 @@ async function foundInTongdaxin(
   ];
 }
 
-/** SQL of the source of each file. */
 function sourceSql(sources: ReadonlyMap<number, string>): string {
   const cases = [...sources].map(([place, name]) => `WHEN ${place} THEN ${literal(name)}`);
   return cases.length === 0 ? "NULL::VARCHAR" : `CASE file ${cases.join(" ")} END`;

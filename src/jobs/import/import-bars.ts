@@ -66,7 +66,6 @@ export async function importBars(work: ImportWork, table: TableSchema): Promise<
   };
 }
 
-/** Dividends and splits beside bars, as rows of corporate actions. */
 interface StagedActions {
   readonly table: TempTable;
   rows: number;
@@ -225,7 +224,6 @@ async function expectOneHeader(
   }
 }
 
-/** Names of columns with the trading date alone. */
 const DATE_NAMES = new Set(
   fieldNames("bars_1d").timestamp?.filter((name) => /date|日|^day$|^dt$/.test(name)),
 );

@@ -345,7 +345,6 @@ async function rangeNotes(
   });
 }
 
-/** What the imports of all these tables have in common. */
 export function common(
   work: ImportWork,
   rows: ObjectRows,
@@ -365,7 +364,6 @@ export function common(
   };
 }
 
-/** Deletes the rows of refused files. */
 export async function withoutRefused(
   { session }: ImportWork,
   judged: TempTable,
@@ -409,7 +407,6 @@ export async function fileRules(
   return { files, verdicts };
 }
 
-/** Adds the rows with a verdict to the rejects. */
 export async function rejectRows(
   { session, rejects }: ImportWork,
   table: TableSchema,

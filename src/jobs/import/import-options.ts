@@ -1,6 +1,5 @@
 import { STATEMENT_NAMES } from "../../schema/statements.js";
 
-/** Tables that files can be imported into. */
 export const IMPORTABLE = [
   "bars_1d",
   "bars_1m",

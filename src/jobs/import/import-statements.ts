@@ -38,10 +38,8 @@ import type { FileVerdict, ImportWork, ReadGroup, TableImport } from "./table-im
 const PERIOD_NAME =
   /^(?:fy|q[1-4]|[1-4]q|[hs][12]|[12]h|9m|3m|6m|12m|ttm|annual|annually|quarter|quarterly|(?:fy|cy)?\s?(?:\d{2}|\d{4})[\s_-]?(?:fy|q[1-4]|[hs][12])|(?:fy|q[1-4]|[hs][12])[\s_'-]*(?:\d{2}|\d{4})|(?:\d{4}年?)?(?:第?[一三]季报?|第?[一二三四]季度|中报|半年报|年报|[一三]季度报?告?))$/i;
 
-/** The columns of a file in which another column than the chosen one has the ends of periods. */
 interface PeriodEnds {
   readonly chosen: ChosenColumns;
-  /** The column with the names of periods. */
   readonly names: FileColumn;
   readonly remarks: readonly string[];
 }
@@ -122,9 +120,7 @@ function areEnds(
 const ITEM = /^[A-Za-z_]\w{0,62}$/;
 
 interface GroupItems {
-  /** The columns of numbers by the names of their items. */
   readonly items: ReadonlyMap<string, FileColumn>;
-  /** Sentences about columns that are no items. */
   readonly remarks: readonly string[];
 }
 

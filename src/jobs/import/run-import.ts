@@ -54,13 +54,11 @@ interface ImportRun extends ImportOptions {
 
 /** An import that is a part of a run: the run reports refused files, and publishes the lake at its end. */
 interface PartOfRun {
-  /** Names the file of the rejects. */
   readonly rejectsName: string;
   /** Called with each file that is refused; the only one, too, is no error then. */
   readonly onRefused: (path: string, reason: string) => void;
   /** Called once all files have been read. If it throws, nothing lands. */
   readonly beforeLanding: () => Promise<void>;
-  /** What is recorded with the rows, in the log of their table. */
   readonly records: () => readonly Txn[];
   /** Called with the rows that were set aside, before they are saved. */
   readonly beforeSaving: (rejects: Rejects, session: Session) => Promise<void>;
@@ -95,7 +93,6 @@ export class UnfinishedImport extends LakeError {
   }
 }
 
-/** Rows that the report shows. */
 const PREVIEW_ROWS = 3;
 
 /**
@@ -262,7 +259,6 @@ async function attempt<T>(
   }
 }
 
-/** Reads all groups of files into the rows of the table. */
 async function readGroups(
   session: Session,
   name: string,
@@ -396,7 +392,6 @@ async function expectOneSymbol(
   );
 }
 
-/** The chosen columns with further ones that the table took. */
 function withFields(
   chosen: ReadGroup["chosen"],
   more: ReadonlyMap<string, number>,

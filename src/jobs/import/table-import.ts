@@ -6,18 +6,15 @@ import type { DecimalMark, ImportOptions } from "./import-options.js";
 import type { ChosenColumns } from "./plan/choose-columns.js";
 import type { FileGroup, OpenGroup } from "./rows/raw-rows.js";
 
-/** What an import of a table works with. */
 export interface ImportWork {
   readonly session: Session;
   readonly options: ImportOptions;
   readonly rejects: Rejects;
-  /** The lake whose instruments say what a lot is. */
   readonly reference: Lake;
   /** Epoch milliseconds. */
   readonly now: number;
 }
 
-/** Files of one form that were read. */
 export interface ReadGroup {
   readonly group: FileGroup;
   readonly chosen: ChosenColumns;
@@ -29,12 +26,10 @@ export interface Refusal {
   readonly hint: string;
 }
 
-/** What was found in one file, or why it is refused. */
 export interface FileVerdict {
   readonly refusal?: Refusal | undefined;
   readonly found: readonly string[];
   readonly remarks: readonly string[];
-  /** What was decided, as options. */
   readonly decided: Partial<ImportOptions>;
 }
 
@@ -47,13 +42,10 @@ export interface TableImport extends AsyncDisposable {
   /** Whether the symbol may come from the file's name, or from the user. */
   readonly hasFileSymbols: boolean;
   /**
-   * Reads the rows of a group.
-   *
    * @param symbol SQL of the text of the symbol, where no column has it.
    * @returns the places of further columns that it read, by their field.
    */
   add(open: OpenGroup, read: ReadGroup, symbol: string | undefined): Promise<ReadonlyMap<string, number>>;
-  /** Forgets the rows of a group, which is read again. */
   remove(group: FileGroup): Promise<void>;
   /** Above 0 where a number of the group that was read last cannot be read, or may have another decimal mark. */
   oddRows(group: FileGroup): Promise<number>;

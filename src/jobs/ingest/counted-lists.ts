@@ -28,7 +28,6 @@ export async function currentRows<T>(run: Run, table: TableSchema, where = "true
   );
 }
 
-/** The facts for the ledger about a decoded response, and its values. */
 export function receivedRecords<T>(
   { entries, issues, count, bytes }: DecodedRecords<T>,
   asked: readonly string[] = [],
@@ -106,7 +105,6 @@ function notASymbol(text: string, where: string): Issue {
   return { rule: "bad_symbol", message, symbol: text.slice(0, MAX_SYMBOL_LENGTH), rejected: 1 };
 }
 
-/** A text of a response in the form in which messages show it. */
 function shown(text: string): string {
   return JSON.stringify(text.slice(0, 64));
 }
@@ -119,18 +117,15 @@ const RUNS_OF_LESS = 2;
 /** Shares of missing elements are about the same if they differ by at most this. */
 const SAME_SHARE = 0.05;
 
-/** A list of symbols, and the number of its elements that another list gives. */
 interface CountedList {
   readonly table: TableSchema;
   /** The exchange, or the universe's id. */
   readonly name: string;
-  /** A condition on the current rows of the list. */
   readonly where: string;
   readonly symbols: ReadonlySet<string>;
   /** Number of repeats, which the other list may count, too. */
   readonly repeats: number;
   readonly counted: number;
-  /** The list that gives the number. */
   readonly countedBy: "exchanges" | "universes";
 }
 

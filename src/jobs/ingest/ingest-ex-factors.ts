@@ -21,7 +21,6 @@ import type { RunContext } from "../run/run-context.js";
 import { type BarsDemand, coverUnwanted, type PlanFacts, rangeOf, recheckSince } from "./bars/bars-demand.js";
 import { LandingRecords, reportSetAside } from "./landing-records.js";
 
-/** The requests for factors of ex-events, and what was known before them. */
 interface ExFactorsPlan {
   readonly units: readonly RequestUnit[];
   /** Whether the service has never responded to a request for factors. */
@@ -114,7 +113,6 @@ export async function ingestExFactors(run: Run, demand: BarsDemand, facts: PlanF
   );
 }
 
-/** Sends the requests of one plan. It is a class because a response decides about the requests after it. */
 class AskingFactors {
   readonly #run: Run;
   readonly #plan: ExFactorsPlan;

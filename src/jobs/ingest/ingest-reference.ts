@@ -200,11 +200,9 @@ async function dueSince(
   return (subject) => (answered.get(subject) ?? 0) <= oldest;
 }
 
-/** The parts that a snapshot consists of. */
 interface SnapshotParts {
   /** The column that names the parts; undefined where the snapshot is of the whole table. */
   readonly subject: string | undefined;
-  /** The parts that were received. */
   readonly whole: readonly string[];
   /** Why parts may lack rows, by part. */
   readonly faults: ReadonlyMap<string, string>;

@@ -69,7 +69,6 @@ export class LandingRecords {
     this.#fields = fields;
   }
 
-  /** Writes a response to disk and lands it later. */
   async take({
     requestId,
     entry,
@@ -87,7 +86,6 @@ export class LandingRecords {
     if (isFull) await this.finish();
   }
 
-  /** Lands the collected responses. */
   async finish(): Promise<void> {
     const group = this.#pending;
     this.#pending = [];

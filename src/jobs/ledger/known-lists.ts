@@ -24,7 +24,6 @@ export interface KnownList {
   readonly firstSeenAt: number;
 }
 
-/** The choice of lists: all, or those of some regions or ids. */
 interface ListChoice {
   /** `instruments` or `universe_members`. */
   readonly table: TableSchema;
@@ -36,7 +35,6 @@ interface ListChoice {
   readonly ids?: readonly string[] | undefined;
 }
 
-/** The column that names a list, by table. */
 const LIST_COLUMN: Readonly<Record<string, string>> = {
   [INSTRUMENTS.name]: "exchange",
   [UNIVERSE_MEMBERS.name]: "id",
@@ -64,7 +62,6 @@ function zoneOf(region: string): string {
   return isRegion(region) ? REGIONS[region].zone : "UTC";
 }
 
-/** A response about a list, such as the members of a universe. */
 export interface ListResponse {
   readonly runId: string;
   /** Epoch milliseconds. */

@@ -12,7 +12,6 @@ import type { AbsenceReason } from "../../schema/runs.js";
 import { barsTable, type PlanFacts, readPlanFacts } from "../ingest/bars/bars-demand.js";
 import { askedSymbols } from "./ledger.js";
 
-/** How much of a region's bars in one table is covered by responses. */
 export interface TableCoverage extends Coverage {
   readonly dataset: string;
   readonly region: Region;

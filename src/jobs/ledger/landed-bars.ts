@@ -116,7 +116,6 @@ async function foreignSymbols(
   return session.json(`SELECT DISTINCT region, symbol FROM (${relation})`);
 }
 
-/** The bars of a region in a table. */
 export interface LandedBars {
   readonly dataset: string;
   readonly region: string;
@@ -127,7 +126,6 @@ export interface LandedBars {
   readonly last: string;
 }
 
-/** Facts from the log about the bars of a file. */
 interface StatedBars {
   readonly region: Region;
   readonly bars: number;

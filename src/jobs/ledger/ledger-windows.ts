@@ -31,7 +31,6 @@ class AskedWindows implements AsyncDisposable {
   readonly hasLosses: boolean;
   readonly hasHoles: boolean;
   readonly hasResponses: boolean;
-  /** The version of the ledger. */
   readonly version: number;
 
   private constructor(
@@ -135,7 +134,6 @@ interface Hole {
 
 type HolesBySymbol = ReadonlyMap<string, readonly Hole[]>;
 
-/** What a response shows about a window of a symbol. */
 interface JudgedWindow {
   readonly symbol: string;
   readonly start: number;
@@ -156,7 +154,6 @@ export function holesOf(judged: readonly JudgedWindow[]): HolesBySymbol {
   return holes;
 }
 
-/** The holes of a symbol after one more response. */
 function afterResponse(
   holes: readonly Hole[],
   { symbol, start, end, askedAt, reason }: JudgedWindow,
@@ -212,7 +209,6 @@ type WindowsBySymbol = ReadonlyMap<string, readonly TimeRange[]>;
 
 export interface LedgerWindows {
   readonly dataset: string;
-  /** The version of the ledger. */
   readonly version: number;
   /**
    * The windows with a response of final bars. A window without a bar of the symbol counts only for some time: the
@@ -319,7 +315,6 @@ interface Answered {
   readonly recent: Map<string, TimeRange[]>;
 }
 
-/** SQL of the rows of responses that count. */
 function countingSql({ name }: TempTable, { now }: ReadOptions): string {
   return `SELECT * FROM ${name}
     WHERE NOT is_lost AND (asked_at >= ${instantSql(now - REVISIT_DAYS * DAY_MS)} OR NOT is_absent)`;

@@ -50,7 +50,6 @@ export class RecentWindows {
     }
   }
 
-  /** Records a window in which the service has no bar of symbols. */
   addEmpty(symbols: readonly string[], window: TimeRange): void {
     for (const symbol of symbols) this.#set(symbol, window, () => 0);
   }
@@ -61,7 +60,6 @@ export class RecentWindows {
     this.#windows.set(`${symbol} ${window.start} ${window.end}`, { symbol, window, bars: barsIn(window) });
   }
 
-  /** Compares the numbers with the lake, after the responses have landed. */
   async gone(session: Session, lake: Lake, table: TableSchema): Promise<GoneBars[]> {
     const windows = [...this.#windows.values()];
     if (windows.length === 0) return [];

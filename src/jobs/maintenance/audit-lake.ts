@@ -30,7 +30,6 @@ export interface AuditFinding extends Omit<Audit, "sql"> {
 
 /** How many audits ran, what they found, and which failed. */
 export interface AuditReport {
-  /** Number of audits that ran to their end. */
   readonly audits: number;
   /** Audits that returned rows, by severity, then name. */
   readonly findings: readonly AuditFinding[];

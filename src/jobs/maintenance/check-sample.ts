@@ -25,7 +25,6 @@ import { ENDPOINTS, LIMITS } from "../../wire/endpoints.js";
 import { klinesQuery } from "../ingest/bars/kline-requester.js";
 import { isServiceFault } from "../run/request/request-records.js";
 
-/** Symbols and a time window that are requested again. */
 export interface AskedWindow {
   readonly period: LandedPeriod;
   readonly symbols: readonly string[];
@@ -214,10 +213,8 @@ export async function compareWindow(
 /** Size of the sample: a fraction of the requests in the ledger, or a number of requests. */
 export type SampleSize = { readonly part: number } | { readonly requests: number };
 
-/** How a bar of the service differs from the lake's. */
 type Deviation = "changed" | "gone" | "new";
 
-/** A bar that differs between the service and the lake. */
 export interface DeviatingBar {
   readonly table: string;
   readonly symbol: string;
@@ -225,14 +222,11 @@ export interface DeviatingBar {
   readonly timestamp: string;
   /** `changed`: both have it; `gone`: only the lake; `new`: only the service. */
   readonly kind: Deviation;
-  /** Columns that differ, with their values in the lake and at the service. */
   readonly values: readonly { readonly column: string; readonly lake: string; readonly service: string }[];
 }
 
-/** The result of requesting a random sample of a table's bars again. */
 interface TableSample {
   readonly table: string;
-  /** Number of requests in the ledger that have a response. */
   readonly answered: number;
   readonly asked: number;
   /** Bars that the lake or the service has in the sampled windows. */
@@ -262,7 +256,6 @@ const PERIODS: readonly (readonly [LandedPeriod, TableSchema])[] = [
   ["1m", BARS_1M],
 ];
 
-/** A request of the ledger. */
 interface SampledRequest extends AskedWindow {
   readonly table: TableSchema;
 }

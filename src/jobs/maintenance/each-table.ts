@@ -2,7 +2,6 @@ import type { Lake } from "../../lake/lake.js";
 import { publish } from "../../lake/publish.js";
 import type { TableSchema } from "../../schema/column.js";
 
-/** The result of maintenance work on tables. */
 export interface TableReports<Report> {
   /** The results of the tables whose work succeeded, or changed something before it failed; in the order of the tables. */
   readonly reports: readonly Report[];

@@ -48,7 +48,6 @@ export const MOST_LANDED_FILES = 32;
 /** After this time, in milliseconds, no further partition is begun: the next run goes on. */
 const LONGEST_MS = 2 * MINUTE_MS;
 
-/** What was compacted after a run. */
 export interface Compaction {
   readonly tables: readonly {
     readonly table: string;

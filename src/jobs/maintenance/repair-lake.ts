@@ -49,7 +49,6 @@ export interface RepairOptions {
   readonly onProgress?: (progress: { table: string; file: string; done: number; total: number }) => void;
 }
 
-/** A lost file, and what was done about it. */
 export interface RepairedFile extends LostFile {
   /**
    * `restored`: the copy had the same file, which was copied. `copied`: the file was removed from the log, and rows of
@@ -67,7 +66,6 @@ export interface RepairedFile extends LostFile {
 
 export interface RepairReport {
   readonly table: string;
-  /** Number of live files that were checked. */
   readonly checked: number;
   readonly files: readonly RepairedFile[];
   /**
@@ -75,7 +73,6 @@ export interface RepairReport {
    * repair before they were mended.
    */
   readonly overlapping: number;
-  /** The table's version afterwards. */
   readonly version: number;
 }
 
@@ -251,7 +248,6 @@ interface AskAgainOptions {
   readonly runId: string;
   /** Epoch milliseconds. */
   readonly now: number;
-  /** Whether nothing is recorded. */
   readonly dryRun: boolean;
 }
 

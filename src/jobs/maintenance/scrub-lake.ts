@@ -64,7 +64,6 @@ const NIGHTS = 21;
 /** Days during which a file is not read again. Together with the nights above, each file is read every four weeks. */
 const REST_DAYS = 7;
 
-/** A file that can be read to verify that it is unchanged. */
 export interface ScrubbableFile {
   readonly bytes: number;
   /** When it was last verified, in epoch milliseconds. */
@@ -112,7 +111,6 @@ interface ScrubOptions {
   readonly onProgress?: (progress: { table: string; file: string; done: number; total: number }) => void;
 }
 
-/** What was read of a lake, and the faults that were found. */
 export interface ScrubReport {
   /** Number of files and bytes that were read. */
   readonly files: number;

@@ -11,7 +11,6 @@ import type { TableSchema } from "../../schema/column.js";
 import { newRunId } from "../run/run-pipeline.js";
 import { type AskedWindow, compareWindow, isoSql, type SampleEnvironment } from "./check-sample.js";
 
-/** Bars of one symbol that a service no longer returns. */
 interface WithdrawnBars {
   readonly symbol: string;
   readonly bars: number;
@@ -20,12 +19,10 @@ interface WithdrawnBars {
   readonly last: string;
 }
 
-/** The bars in a window that a service no longer returns, and what was done about them. */
 export interface WithdrawnReport {
   readonly table: string;
   /** Number of bars in the window that both the lake and the service have. */
   readonly bars: number;
-  /** The withdrawn bars, by symbol. */
   readonly withdrawn: readonly WithdrawnBars[];
   /** Undefined where the withdrawal was not accepted. */
   readonly accepted: WithdrawReport | undefined;

@@ -9,10 +9,8 @@ import { messageOf, UsageError } from "../../core/errors.js";
 import { nearestName } from "../../core/text-order.js";
 import { definePipeline, type Pipeline, type PipelineDefinition } from "./definition.js";
 
-/** Where the build writes the definitions of the pipelines that come with barlake. */
 export const BUILT_PIPELINES = new URL("own-pipelines.json", import.meta.url);
 
-/** The definition that a file had when barlake was built. */
 export interface BuiltPipeline {
   /** The hash of the file's text. If the file was changed since the build, the file is loaded instead. */
   readonly sha256: string;
@@ -136,7 +134,6 @@ export async function pipelineFiles(users?: string): Promise<Map<string, string>
   return new Map([...(await ownPipelines()), ...found]);
 }
 
-/** The files of the pipelines that come with barlake, by name. */
 export async function ownPipelines(): Promise<Map<string, string>> {
   return filesByName(OWN_PIPELINES, await readdir(OWN_PIPELINES).catch((): string[] => []));
 }

@@ -2,7 +2,6 @@ import type { z } from "zod";
 
 type ZodIssue = z.core.$ZodIssue;
 
-/** A rule that a definition breaks, and the field that breaks it. */
 interface Fault {
   readonly path: readonly PropertyKey[];
   readonly rule: string;
@@ -11,7 +10,6 @@ interface Fault {
 /** Fields whose value may be a secret, and is therefore not shown. */
 const SECRET = new Set<PropertyKey>(["webhook"]);
 
-/** Each broken rule in words: the field, the rule, and the wrong value. */
 export function pipelineFaults(definition: unknown, issues: readonly ZodIssue[]): string[] {
   return issues.flatMap(faultsOf).map(({ path, rule }) => {
     const field = path.join(".") || "definition";

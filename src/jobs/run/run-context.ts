@@ -17,17 +17,14 @@ const CLOCK_SET_MS = 5000;
 export interface RunParts {
   readonly lake: Lake;
   readonly session: Session;
-  /** Receives what the run sets aside. */
   readonly rejects: Rejects;
   readonly client: ServiceClient;
   readonly clock: Clock;
   readonly runId: string;
   readonly pipeline: string;
-  /** The tables in which the run lands. */
   readonly tables: readonly TableSchema[];
   /** Aborts when the user interrupts the run. */
   readonly signal: AbortSignal;
-  /** Limits that the service has shown. */
   readonly limits: RequestSizeLimits;
   readonly freeBytes: FreeBytes;
   /** The right to request and to land, which runs on other machines may have. @default no right is needed */
@@ -61,7 +58,6 @@ export function runContext(parts: RunParts): RunContext {
   };
 }
 
-/** The options of a landing at the current time. */
 export function landOptions({
   runId,
   clock,

@@ -135,7 +135,6 @@ export function runSubject(pipeline: Pipeline, options: RunOptions): Omit<RunSub
   }
 }
 
-/** The tables in which a run of a pipeline lands, and the table of runs. */
 export function runTables(pipeline: Pipeline): readonly TableSchema[] {
   const { tables } = runSubject(pipeline, {});
   return TABLES.filter((table) => table === RUNS || tables.includes(table.name));

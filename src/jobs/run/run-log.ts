@@ -30,7 +30,6 @@ export interface RunFacts {
   readonly bytes: number;
   readonly landed: readonly LandReport[];
   readonly failures: readonly Failure[];
-  /** Requested and returned symbols, by table. */
   readonly symbols: readonly Returned[];
   /** For each table of bars: the requested sessions, and those that are absent, unexplained or set aside. */
   readonly completeness: readonly TableCompleteness[];
@@ -139,7 +138,6 @@ export class RunLog {
     this.#landed.push(report);
   }
 
-  /** Stores facts that are known when everything has landed. */
   ended(facts: Partial<FactsAtEnd>): void {
     this.#atEnd = { ...this.#atEnd, ...facts };
   }

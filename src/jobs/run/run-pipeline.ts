@@ -130,7 +130,6 @@ async function runToEnd(
 type ServiceEnvironment = RunEnvironment & { readonly client: ServiceClient };
 type ServicePipeline = Exclude<Pipeline, { readonly kind: "files" }>;
 
-/** The caller's options, and the demand that follows from them and the pipeline. */
 interface RunDemand {
   readonly options: RunOptions;
   readonly demand: RunOptions;
@@ -185,7 +184,6 @@ async function runLeased(
     ...leased
   }: Pick<RunContext, "runId" | "signal" | "fence"> & {
     readonly clockAheadMs: number;
-    /** The killed runs that were found. */
     readonly killed: readonly EndedRun[];
   },
 ): Promise<{ readonly report: RunReport; readonly failed: unknown }> {

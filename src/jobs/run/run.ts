@@ -7,7 +7,6 @@ import { PendingLedger, RequestSender } from "./request/request-sender.js";
 import { type RunContext, type RunParts, runContext } from "./run-context.js";
 import { RunLog } from "./run-log.js";
 
-/** One run of a pipeline: its input, its resources and its log. */
 export interface Run {
   readonly context: RunContext;
   readonly log: RunLog;

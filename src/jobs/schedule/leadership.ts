@@ -10,7 +10,6 @@ import { nameOfOwner, ownerShape, thisProcess } from "../../lease/owner.js";
 
 /** The pipelines that a schedule leads: no other schedule runs them. */
 export interface Leading {
-  /** Whether this schedule leads a pipeline, as far as it knows. */
   leads(pipeline: string): boolean;
   /** The name of the schedule that leads a pipeline; undefined where this one leads it, or none is known. */
   leaderOf(pipeline: string): string | undefined;
@@ -74,7 +73,7 @@ interface Lead {
 
 /**
  * Decides which of its pipelines a schedule leads. Of all schedules that use the lake, on any machine, one leads each
- * pipeline. It leads none before `leadFree` is called, and must be closed. It is a class because it owns leases.
+ * pipeline. It leads none before `leadFree` is called, and must be closed.
  */
 export class Leadership implements Leading {
   readonly #leases: Leases<Content>;

@@ -11,15 +11,12 @@ import type { RunOutcome } from "../run/report/run-history.js";
 import { LEADS_ALL, type Leading } from "./leadership.js";
 import { complaintOf, type PipelineState } from "./pipeline-state.js";
 
-/** Metrics of a schedule's runs, for Prometheus. */
 interface ScheduleMetrics {
   count(outcome: RunOutcome): void;
-  /** Counts the findings of the verification of a part of the lake. */
   countScrub(report: ScrubReport): void;
   /** The number of files that the last verification found damaged. */
   damagedFiles(): number;
   countLostNotice(): void;
-  /** Every metric in Prometheus' text format. */
   text(): Promise<string>;
   readonly contentType: string;
 }

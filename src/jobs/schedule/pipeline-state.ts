@@ -27,7 +27,6 @@ const CATCH_UP_MS = DAY_MS;
 /** A pipeline that is overdue for longer than this, in milliseconds, is not healthy. */
 const OVERDUE_MS = HOUR_MS;
 
-/** The states with which a schedule begins. */
 export function initialStates(
   pipelines: readonly Pipeline[],
   lastRuns: ReadonlyMap<string, LastRun>,

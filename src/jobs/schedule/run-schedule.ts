@@ -19,9 +19,7 @@ export type ScheduleEvent =
       readonly kind: "ended";
       readonly pipeline: Pipeline;
       readonly outcome: RunOutcome;
-      /** How the previous run ended. */
       readonly previous: PipelineState["last"];
-      /** The error that the run threw, if any. */
       readonly error?: unknown;
     }
   /** What only old versions need was deleted, except in the tables of the errors. */
@@ -33,7 +31,6 @@ export type ScheduleEvent =
 
 export interface ScheduleEnvironment {
   readonly clock: Clock;
-  /** Ends the schedule, and the current run. */
   readonly signal: AbortSignal;
   readonly isTradingDay: IsTradingDay;
   /** Which pipelines this schedule runs. @default all */

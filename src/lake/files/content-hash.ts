@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import type { ByteRange } from "../storage/storage.js";
 
-/** The hash of a file's content, and its size. */
 export interface ContentHash {
   /** The first 64 bits of the SHA-256, as 16 hexadecimal digits: part of the file's name. */
   readonly hash: string;
@@ -59,7 +58,6 @@ export async function footerDigest(read: ReadRange<Buffer>): Promise<string> {
   return digestOf(await readFooter(read));
 }
 
-/** The footer of a Parquet file, with its trailer. */
 export async function readFooter(read: ReadRange<Buffer>): Promise<Buffer> {
   const trailer = await read({ last: TRAILER_BYTES });
   return read({ last: trailer.readUInt32LE(0) + TRAILER_BYTES });

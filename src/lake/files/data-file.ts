@@ -11,7 +11,6 @@ import type { Storage } from "../storage/storage.js";
 import { FOOTER_TAG, footerDigest } from "./content-hash.js";
 import { type ScanLayout, writeScannedRows, writeSortedRows } from "./parquet/write-rows.js";
 
-/** The codecs of compacted files. */
 export const CODECS = ["lz4", "snappy", "zstd"] as const;
 
 /** A codec of compacted files. Every engine that reads Parquet reads `snappy`; Trino does not read `lz4`. */
@@ -46,12 +45,10 @@ const LANDED_SQL = "COMPRESSION zstd, COMPRESSION_LEVEL 1, DICTIONARY_SIZE_LIMIT
 /** Approximate size of a compacted file, relative to landed files with the same rows. */
 export const COMPACTED_GROWTH: Readonly<Record<Codec, number>> = { lz4: 1.2, snappy: 1.25, zstd: 1.05 };
 
-/** The codec of a table's next compacted files. */
 export function codecOfTable({ metaData }: Pick<Snapshot, "metaData">): Codec {
   return knownCodec(metaData?.configuration[CODEC_KEY]) ?? DEFAULT_CODEC;
 }
 
-/** The codec that a compacted file was written with. */
 export function codecOfFile({ tags }: DataFile): Codec {
   return knownCodec(tags?.[CODEC_KEY]) ?? EARLIER_CODEC;
 }
@@ -65,7 +62,6 @@ const LETTERS = { landed: "p", compacted: "c" } as const;
 
 const OWN_NAME = /(?:^|\/)([pc])-([0-9a-f]{16})-[0-9a-f]{8}\.parquet$/;
 
-/** How a data file is written. */
 interface DataFileOptions {
   /** The purpose of the file: to land rows, or to store compacted rows. */
   readonly as: keyof typeof LETTERS;
@@ -136,7 +132,6 @@ export function hashInName(path: string): string | undefined {
   return OWN_NAME.exec(path)?.[2];
 }
 
-/** Whether a file's name says that a compaction by this program wrote it. */
 export function isCompacted(path: string): boolean {
   return OWN_NAME.exec(path)?.[1] === LETTERS.compacted;
 }

@@ -81,7 +81,6 @@ async function readKnown(storage: Storage, snapshot: Snapshot): Promise<Record<s
 export interface FileDamage {
   /** `missing`: there is no file. `damaged`: it is not what was written. `unreadable`: the system reports an error. */
   readonly kind: "missing" | "damaged" | "unreadable";
-  /** The part of a sentence that follows the file's name. */
   readonly what: string;
   readonly cause?: unknown;
 }
@@ -135,7 +134,6 @@ export async function damageOf(
   }
 }
 
-/** The tags of the files of stores that this machine has verified, by lake. */
 const TAGS = new WeakMap<Lake, TagFile>();
 
 /**
@@ -204,7 +202,6 @@ const RESTORE =
 /** A hint for a file that could not be read: it was not verified, but may be sound. */
 const READ_AGAIN = `the file may be sound: make it readable for this process, and try again; otherwise ${RESTORE}`;
 
-/** The error for a live file that is missing, damaged or unreadable. */
 export function damageError(
   { table }: Snapshot,
   file: DataFile,
@@ -250,7 +247,6 @@ export async function verifyOnce(
   );
 }
 
-/** The live files whose footer was verified. */
 const FOOTERS: VerifiedPaths = new WeakMap();
 
 /**

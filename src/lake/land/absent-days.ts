@@ -23,7 +23,6 @@ import type { DataFile, Snapshot } from "../log/snapshot.js";
 import { stageObjects } from "./clear-values.js";
 import { deleteUncommitted, type LandOptions, upsertDerived } from "./upsert.js";
 
-/** What a withdrawal did to a table. */
 export interface WithdrawReport {
   readonly rows: number;
   /** The table's version afterwards; the same as before where there was nothing to do. */
@@ -109,7 +108,6 @@ function weekdayOf(day: number): number {
   return weeks * 5 + Math.min(5, sinceMonday - weeks * 7);
 }
 
-/** The date of a weekday. */
 function dateOfWeekday(weekday: number): TradingDate {
   const weeks = Math.floor(weekday / 5);
   return dateOfEpochDay(weeks * 7 + (weekday - weeks * 5) - 3);
@@ -198,7 +196,6 @@ async function landedStretches(
   return found;
 }
 
-/** The stretches after some facts, in weekdays. */
 function stretchesAfter(before: readonly TimeRange[], known: readonly AbsentDays[]): TimeRange[] {
   let stretches: TimeRange[] = [...before];
   for (const { first, end, hasNone } of known) {

@@ -137,7 +137,6 @@ function keptSql(
   return `SELECT ${select.join(", ")}, l.live_file ${compared} WHERE l.live_file IS NULL OR ${differs.join(" OR ")}`;
 }
 
-/** Whether a table has volumes with their lots, as those of bars do. */
 function areBars({ columns }: TableSchema): boolean {
   return columns.some(({ name }) => name === "lot");
 }

@@ -50,7 +50,6 @@ function breaksSql({ column, breaks }: BarRule): string {
   }
 }
 
-/** What decides on the bars of a landing. */
 export interface BarRules {
   /** Bars after this instant are in the future (epoch ms). */
   readonly now: number;
@@ -120,13 +119,11 @@ function rejectSql(rule: string, reason: string, from: string): string {
     to_json(struct_pack(${members})) AS row FROM ${from}`;
 }
 
-/** Options of a landing of bars. */
 export interface LandBarsOptions extends LandOptions {
   /** By region: bars labelled before this instant (epoch ms) are final. */
   readonly finalEnd: Readonly<Record<Region, number>>;
   /** Bars after this instant are in the future (epoch ms). @default now */
   readonly marketNow?: number | undefined;
-  /** Receives the bars that are set aside. */
   readonly rejects: Rejects;
   /** Called with the bars of decoded columns that break a rule. */
   readonly onRejected?: (rejected: readonly RejectedSegment[]) => void;
@@ -144,7 +141,6 @@ const STAGED_BARS = [
   "line BIGINT",
 ].join(", ");
 
-/** Creates or empties a temporary table for staged bars. */
 export async function stageBars(session: Session, name: string): Promise<void> {
   await session.run(`CREATE OR REPLACE TEMP TABLE ${ident(name)} (${STAGED_BARS})`);
 }
@@ -335,11 +331,8 @@ async function mergeRepeats(
 /** Microseconds that are added to times, whole days, so that none is negative: division rounds towards 0. */
 const FROM_ZERO = 1_000_000 * DAY_MS * 1000;
 
-/** What is known of bars before they are compared with the lake. */
 interface BarFacts {
-  /** Bars that break a rule. */
   readonly broken: number;
-  /** Whether a bar has a value that states nothing. */
   readonly hasUnstated: boolean;
   /** The first and the last trading date, in days from 1970-01-01. */
   readonly first: number;

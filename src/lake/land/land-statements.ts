@@ -12,7 +12,6 @@ import type { Rejects } from "./rejects.js";
 import { evolvedColumns, stagedColumns } from "./staged-rows.js";
 import { type LandOptions, type LandReport, upsertDerived } from "./upsert.js";
 
-/** Columns of staged statements that are no fields. */
 const NO_FIELDS = new Set(["symbol", "period_end", "announce_date", "source", "line", "ordinal"]);
 const KEY = "symbol, period_end, announce_date";
 
@@ -91,7 +90,6 @@ async function rejectReplaced(
   return repeats - (await countRows(session, replaced));
 }
 
-/** SQL of the statements that become a new version of the table. */
 async function versionsSql(
   session: Session,
   lake: Lake,

@@ -128,7 +128,6 @@ export class Rejects implements AsyncDisposable {
     return counts.map((count) => ({ ...count, rows: Number(count.rows) }));
   }
 
-  /** Drops the rows that were not saved. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#table[Symbol.asyncDispose]();
   }

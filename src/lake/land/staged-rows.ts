@@ -11,7 +11,6 @@ import {
 import type { ScanLayout } from "../files/parquet/write-rows.js";
 import type { Snapshot } from "../log/snapshot.js";
 
-/** Staged rows of one partition. */
 export interface StagedPartition {
   /** The partition's values, in the text form of the log. */
   readonly values: Readonly<Record<string, string>>;
@@ -29,10 +28,8 @@ export interface StagedPartition {
 /** DuckDB's types of the columns of staged rows, by name. */
 export type StagedColumns = ReadonlyMap<string, string>;
 
-/** Rows that are ready to land. */
 export interface StagedRows {
   readonly columns: StagedColumns;
-  /** All rows as a table expression. */
   readonly from: string;
   /**
    * A table expression: a subset of the rows with at least the first and the last key of each value of the key's first
@@ -42,12 +39,10 @@ export interface StagedRows {
   readonly partitions: readonly StagedPartition[];
 }
 
-/** The number of staged rows. */
 export function rowsOf({ partitions }: StagedRows): number {
   return partitions.reduce((sum, { rows }) => sum + rows, 0);
 }
 
-/** The columns of a temporary table. */
 export async function stagedColumns(session: Session, name: string): Promise<StagedColumns> {
   const described = await session.json<{ column_name: string; column_type: string }>(
     `DESCRIBE ${ident(name)}`,
@@ -55,11 +50,7 @@ export async function stagedColumns(session: Session, name: string): Promise<Sta
   return new Map(described.map((row) => [row.column_name, row.column_type]));
 }
 
-/**
- * The rows of a temporary table as staged rows, with the partitions in ascending order.
- *
- * @param columns the columns of the temporary table.
- */
+/** The rows of a temporary table as staged rows, with the partitions in ascending order. */
 export async function stagedTable(
   session: Session,
   table: TableSchema,

@@ -58,7 +58,7 @@ function rangesOf(session: Session, { table: { name } }: Snapshot): FileRanges {
   return ranges;
 }
 
-/** The range of each subject in each file of a table. A class because it owns the temporary table that stores them. */
+/** The range of each subject in each file of a table. */
 class FileRanges {
   readonly #session: Session;
   readonly #stored: TempTable;
@@ -153,7 +153,6 @@ export interface LandReport {
 export interface LandOptions {
   /** The kind of work, for the log: IMPORT, INGEST, SIMULATE, REPAIR. */
   readonly operation: string;
-  /** Identifies the run, for the log. */
   readonly runId: string;
   /** Epoch milliseconds. */
   readonly now: number;
@@ -221,12 +220,10 @@ export function unlanded(snapshot: Snapshot, responses: readonly string[]): stri
   return responses.filter((response) => !snapshot.txns.has(response));
 }
 
-/** The rows of a temporary table as staged rows. */
 async function stagedRows(session: Session, table: TableSchema, name: string): Promise<StagedRows> {
   return stagedTable(session, table, name, await stagedColumns(session, name));
 }
 
-/** Rows that were compared with the live files of one version. */
 interface Landing {
   readonly base: Snapshot;
   readonly staged: StagedRows;

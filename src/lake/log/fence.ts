@@ -27,7 +27,6 @@ export class FencedError extends LakeError {
 export const fenceName = (id: string): string => `${FENCED}${id}`;
 const FENCED = "fenced/";
 
-/** Whether the name of a transaction is that of a fence. */
 export function isFence(name: string): boolean {
   return name.startsWith(FENCED);
 }

@@ -147,7 +147,6 @@ async function apply(storage: Storage, draft: Draft, log: LogFiles, range: LogRa
 /** The commit with which each list of a log was last found to agree. */
 const AGREEING = new WeakMap<LogFiles, string>();
 
-/** Notes that a snapshot was read from a log as it is listed. */
 export function noteRead(log: LogFiles, { commitId }: Snapshot): void {
   AGREEING.set(log, commitId);
 }

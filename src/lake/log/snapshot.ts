@@ -114,11 +114,7 @@ export function textDigest(text: string): string {
   return createHash("sha256").update(text).digest("base64url").slice(0, 22);
 }
 
-/**
- * The text that identifies a commit of a table.
- *
- * @param digest of the commit's text; without one, the commit is that of the table as its metadata names it.
- */
+/** @param digest of the commit's text; without one, the commit is that of the table as its metadata names it. */
 export function commitIdOf(
   version: number,
   digest: string | undefined,
@@ -334,7 +330,6 @@ export function encodePath(path: string): string {
   return path.split("/").map(encodeURIComponent).join("/").replaceAll("%3D", "=");
 }
 
-/** A data file's path on disk. */
 export function decodePath(encoded: string): string {
   return encoded.includes("%") ? decodeURIComponent(encoded) : encoded;
 }

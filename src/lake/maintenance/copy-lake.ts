@@ -76,16 +76,13 @@ function damaged({ storage }: LakePlaces, path: string, what: string): LakeError
   });
 }
 
-/** What is to be copied of a table, up to one version. */
 interface TablePlan {
   readonly table: TableSchema;
-  /** The version that the destination has afterwards. */
   readonly version: number;
   /** Data files that the destination lacks, including those that only older versions have. */
   readonly files: readonly CopiedFile[];
   /** Paths of the version's own data files, relative to the lake. */
   readonly live: ReadonlySet<string>;
-  /** Number of data files that the destination already has. */
   readonly present: number;
   /** Versions of the commits that the destination lacks, ascending. */
   readonly commits: readonly number[];

@@ -16,7 +16,6 @@ import { type HistoryEntry, readHistory } from "../log/history.js";
 import type { DataFile, Snapshot } from "../log/snapshot.js";
 import { isStoreFault, STORE_HINT } from "../storage/store-fault.js";
 
-/** A live file that is missing or damaged, and what the log says about its content. */
 export interface LostFile extends Pick<FileDamage, "kind" | "what"> {
   readonly file: DataFile;
   /** Undefined where the log has no count, as for some files of other programs. */
@@ -76,9 +75,7 @@ function contentByLog(file: DataFile): Pick<LostFile, "rows" | "symbols" | "rang
   };
 }
 
-/** The result of taking lost rows from a copy of the lake. */
 export interface CopiedRows {
-  /** How many rows landed. */
   readonly rows: number;
   /** Why no rows were taken although the copy has rows; undefined where its rows could be taken. */
   readonly refused?: string;
@@ -138,7 +135,6 @@ export async function lacksWithdrawal(lake: Lake, from: Lake, table: TableSchema
   return withdrawals(own).some((runId) => !known.has(runId));
 }
 
-/** Whether two files belong to the same partition. */
 export function isSamePartition(a: DataFile, b: DataFile): boolean {
   return Object.entries(a.partitionValues).every(([name, value]) => b.partitionValues[name] === value);
 }

@@ -248,7 +248,6 @@ function sortColumn(table: TableSchema): string {
 export const TARGET_BYTES = 128_000_000;
 
 export interface OptimizeOptions {
-  /** Identifies the run, for the log. */
   readonly runId: string;
   /** Largest size of a data file in bytes, above 0. @default 128 MB */
   readonly targetBytes?: number;
@@ -256,7 +255,6 @@ export interface OptimizeOptions {
   readonly codec?: Codec;
   /** Whether files with another codec than that of the table's compacted files are rewritten. @default false */
   readonly rewrite?: boolean;
-  /** Stops the work after the current partition. */
   readonly signal?: AbortSignal | undefined;
   /** Whether another partition may be begun. @default always */
   readonly mayGoOn?: () => boolean;
@@ -276,7 +274,6 @@ export interface OptimizeProgress {
 /** What a compaction did to a table. Files and bytes are those of the whole table. */
 export interface OptimizeReport {
   readonly table: string;
-  /** The codec of the table's compacted files. */
   readonly codec: Codec;
   /** Numbers of compacted files that have another codec. Only {@link OptimizeOptions.rewrite} changes them. */
   readonly otherCodecs: Readonly<Partial<Record<Codec, number>>>;
@@ -370,7 +367,6 @@ function filesOf(plans: readonly PartitionCompaction<Candidate>[]): Candidate[] 
   return plans.flatMap(({ groups }) => groups.flatMap(({ files }) => files));
 }
 
-/** The numbers of compacted files with other codecs than the table's. */
 function otherCodecs(snapshot: Snapshot): Partial<Record<Codec, number>> {
   const found: Partial<Record<Codec, number>> = {};
   for (const file of snapshot.files.values()) {

@@ -42,7 +42,6 @@ export type RestoreTarget =
   | { readonly kind: "time"; readonly asOf: number }
   | { readonly kind: "empty" };
 
-/** How a table becomes what it was. */
 export interface RestorePlan {
   /** The version that is replaced. */
   readonly base: Snapshot;
@@ -75,7 +74,6 @@ export async function planRestore(lake: Lake, base: Snapshot, given: RestoreTarg
   return { base, target, added, removed, columns: columnsAfter(base, target) };
 }
 
-/** Whether a table has the rows of the target already. */
 export function isSettled({ added, removed }: RestorePlan): boolean {
   return added.length + removed.length === 0;
 }
@@ -205,7 +203,6 @@ export interface RestoreReport {
 }
 
 interface RestoreOptions {
-  /** Identifies the restore, for the log. */
   readonly runId: string;
   readonly clock: Clock;
   /** Ends the verification of files; its reason is thrown. */
@@ -312,7 +309,6 @@ function actionsOf(
   ];
 }
 
-/** The beginning of the name of the record of a restore. */
 const RESTORED = "restored/";
 
 /**

@@ -120,14 +120,12 @@ interface VacuumOptions {
   readonly dryRun?: boolean;
 }
 
-/** What a vacuum did to a table. */
 export interface VacuumReport {
   readonly table: string;
   /** Files that were deleted, or would be; relative to the table. */
   readonly deleted: readonly StoredFile[];
   /** Number of files that only older versions have, and that remain until their retention ends. */
   readonly kept: number;
-  /** Number of entries of the log that were deleted, or would be. */
   readonly logEntries: number;
 }
 

@@ -34,7 +34,6 @@ const STALE_OWNER_MS = STALE_RUN_MS - 2 * RENEW_MS;
 /** Folder of damaged responses, one folder for each run. */
 const SET_ASIDE = "rejects/spool";
 
-/** The folder of received responses. */
 export function spoolFolder({ path }: Pick<WorkFolder, "path">): string {
   return join(path, FOLDER);
 }
@@ -160,7 +159,6 @@ export class ResponseSpool {
     return `${folder}/${id}`;
   }
 
-  /** Deletes responses that have landed. */
   async forget(ids: Iterable<string>): Promise<void> {
     for (const id of ids) {
       await rm(join(this.#folder, id + NOTE), { force: true });

@@ -32,15 +32,12 @@ const contentShape = z.object({
 });
 type Content = z.infer<typeof contentShape>;
 
-/** What a run requests, and the tables in which it lands the data. */
 export interface RunSubject {
   readonly runId: string;
   readonly pipeline: string;
-  /** The kinds of data that it requests. */
   readonly asks: readonly string[];
   /** The regions whose data it requests. @default all */
   readonly regions?: readonly string[] | undefined;
-  /** Names of the tables that it lands in. */
   readonly tables: readonly string[];
   /** Host of the service, with its port. @default there is none */
   readonly service?: string | undefined;
@@ -48,7 +45,6 @@ export interface RunSubject {
   readonly options?: string | undefined;
 }
 
-/** What is known about a run whose process ended before it released its lease. */
 export interface EndedRun {
   readonly runId: string;
   readonly pipeline: string;
@@ -68,7 +64,6 @@ export interface RunLease extends Fence {
 
 interface RunLeaseOptions {
   readonly clock: Clock;
-  /** Ends the wait. */
   readonly signal?: AbortSignal | undefined;
   /** Called while the run waits, with a description of the runs that have the leases. */
   readonly onWait?: (holders: string) => void;
@@ -170,7 +165,6 @@ export async function takeRun(
   };
 }
 
-/** A run that works, or waits for another one. */
 export interface LeasedRun extends Owner, Pick<RunSubject, "pipeline" | "asks"> {}
 
 /** The runs of a lake that have leases, on any machine, by id. It changes nothing. */

@@ -22,7 +22,6 @@ export interface ServiceLimits {
   readonly refusedTables?: Readonly<Record<string, number>>;
 }
 
-/** The service and key that limits belong to. */
 interface LimitsOf {
   /** Host of the service, with its port. */
   readonly host: string;
@@ -77,7 +76,6 @@ const MAX_AGE_DAYS: Readonly<Record<keyof ServiceLimits, number>> = {
   refusedTables: 7,
 };
 
-/** The group of endpoints for which row caps are learned. */
 const CAPPED: EndpointGroup = "klines";
 
 const learnedValue = z.object({ value: z.int().positive(), learnedAt: z.iso.datetime() });
@@ -95,11 +93,7 @@ export function limitsPath(host: string): string {
   return `limits/${encodeURIComponent(host).replaceAll("*", "%2A")}.json`;
 }
 
-/**
- * Reads the learned limits of a service.
- *
- * @param now epoch milliseconds: limits that were learned too long before are left out.
- */
+/** @param now epoch milliseconds: limits that were learned too long before are left out. */
 export async function readServiceLimits(
   storage: Storage,
   { host, keyId }: LimitsOf,
@@ -171,7 +165,6 @@ export async function saveServiceLimits(
   await releaseAfter(save, () => turn.release());
 }
 
-/** The content of the file with the newly learned limits. */
 function merged(before: LimitsFile, keyId: string, learned: Partial<ServiceLimits>, now: number): LimitsFile {
   const known = freshOf(before, now);
   const learnedAt = new Date(now).toISOString();

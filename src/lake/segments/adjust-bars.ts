@@ -5,10 +5,8 @@ import type { Adjustment } from "../../market/period.js";
 import { isRegion, unitsOf } from "../../market/regions.js";
 import type { Bars, TargetColumn } from "./block.js";
 
-/** The stored columns from which ex-events are derived. */
 export const EX_EVENT_COLUMNS: ReadonlySet<string> = new Set(["trade_date", "close", "prev_close"]);
 
-/** The columns that an adjustment changes. */
 const PRICES = ["open", "high", "low", "close", "prev_close", "settlement_price"] as const;
 
 /**

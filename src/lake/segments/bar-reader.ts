@@ -35,7 +35,6 @@ export interface StateReads<State> {
   readonly names: (state: State) => Promise<StoredSymbols>;
 }
 
-/** A state of the lake. */
 export interface BarState<State> {
   readonly state: State;
   /** A table in the state; undefined where the views say what is wrong. */
@@ -44,7 +43,6 @@ export interface BarState<State> {
   readonly known: Known | undefined;
 }
 
-/** Which bars are read, and how their prices are adjusted. */
 export interface AdjustedDemand extends BarsDemand {
   readonly adjustment: Adjustment;
   /** Changes stored prices before they are adjusted. @default unchanged */
@@ -52,10 +50,8 @@ export interface AdjustedDemand extends BarsDemand {
 }
 
 /**
- * Reads bars of named symbols from segments, with adjusted prices. It finds nothing where only the views have the rows:
- * where a symbol was renamed, or is a code that was given to another company, and where a table cannot be read.
- *
- * It is a class because it stores the rules and names of versions.
+ * Reads bars of named symbols from segments, with adjusted prices. It finds nothing where only the views have the
+ * rows: where a symbol was renamed, or is a code that was given to another company, and where a table cannot be read.
  */
 export class BarReader<State> {
   readonly #segments: SegmentReader;

@@ -37,7 +37,6 @@ function startThread(): Worker {
   return new Worker(new URL("block-worker.js", import.meta.url), { execArgv: [] });
 }
 
-/** A read in flight, or one that waits for others. */
 interface Waiting {
   readonly places: readonly BlockPlace[];
   readonly resolve: (blocks: ReadBlocks) => void;
@@ -50,9 +49,9 @@ export class ThreadEnded extends Error {
 }
 
 /**
- * Reads blocks and verifies their checksums in a thread of its own: that is a third of the work of a response with bars
- * of the past, so that a service responds to others at the same time. It begins with the first read, and keeps no
- * process from ending. It is a class because it owns the thread.
+ * Reads blocks and verifies their checksums in a thread of its own: that is a third of the work of a response with
+ * bars of the past, so that a service responds to others at the same time. It begins with the first read, and keeps
+ * no process from ending.
  */
 export class BlockThread implements AsyncDisposable {
   readonly #start: () => Worker;

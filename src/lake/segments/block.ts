@@ -114,8 +114,7 @@ function newMemory(bytes: number): ArrayBuffer {
 }
 
 /**
- * A column of a result, into which the values of blocks are copied. It has no memory until a block has a value of it. A
- * class because it owns growing memory.
+ * A column of a result, into which the values of blocks are copied. It has no memory until a block has a value of it.
  */
 export class TargetColumn {
   #words: BigInt64Array | Int32Array = new Int32Array(0);
@@ -139,14 +138,11 @@ export class TargetColumn {
     this.#expected = expected;
   }
 
-  /** The memory of the values. */
   get buffer(): ArrayBuffer {
     return this.#bytes.buffer;
   }
 
   /**
-   * Copies rows of a block.
-   *
    * @param offset where the column's values begin in the block.
    * @param total rows of the block. @param from the first row of the block that is copied.
    * @param at the row of the result that the first copied row becomes.
@@ -237,22 +233,18 @@ export interface BarsRange {
   readonly to: number;
 }
 
-/** Which bars of a table are read. */
 export interface BarsDemand {
   /** The symbols, without repeats. The result is in their order. */
   readonly symbols: readonly string[];
-  /** Whether the ranges are of trading dates or of instants. */
   readonly by: "day" | "time";
   readonly rangeOf: (symbol: string) => BarsRange;
   /** The share of a larger result that this one is: it may read this share of the most bytes. @default 1 */
   readonly share?: number;
-  /** Names of stored columns. */
   readonly columns: ReadonlySet<string>;
   /** Returns memory of at least a number of bytes for a column. @default new memory */
   readonly take?: ((bytes: number) => ArrayBuffer) | undefined;
 }
 
-/** Consecutive rows of one symbol and one partition. */
 export interface BarsRun {
   readonly symbol: string;
   readonly region: string;

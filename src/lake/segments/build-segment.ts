@@ -31,7 +31,6 @@ interface BlockEnds {
   readonly lastDay: number;
 }
 
-/** A finished block. */
 interface WrittenBlock extends BlockEnds {
   readonly bytes: Uint8Array;
   readonly checksum: number;
@@ -59,7 +58,7 @@ const [TIME, DAY, VOLUME, LOT] = ["timestamp", "trade_date", "volume", "lot"].ma
 /**
  * Collects the rows of one block after the other. It rejects rows that a reader of segments does
  * not expect: bars that do not ascend, a null in a required column, a product of volume and lot that is not exact as a
- * double. A class because it owns the memory of the block.
+ * double.
  */
 class BlockWriter {
   readonly #nullable: readonly boolean[];
@@ -78,15 +77,11 @@ class BlockWriter {
     this.#encoded = new Uint8Array(mostBytes(most));
   }
 
-  /** Rows of the block so far. */
   get rows(): number {
     return this.#rows;
   }
 
-  /**
-   * Adds rows of a chunk of the query. @param chunk the columns of {@link BLOCK_SHAPE}. @param from the first of the
-   * rows.
-   */
+  /** @param chunk the columns of {@link BLOCK_SHAPE}. @param from the first of the rows. */
   add(chunk: readonly ChunkColumn[], from: number, count: number): void {
     for (const [index, { bytes, validity }] of chunk.entries()) {
       const { width } = BLOCK_COLUMNS[index] as BlockColumn;
@@ -158,7 +153,6 @@ export function identityOf({ table }: Snapshot, { path }: DataFile): string {
   return `${table.name}/${path}`;
 }
 
-/** The rows of a data file that become a block. */
 interface BlockRows {
   readonly symbol: string;
   readonly rows: number;
@@ -246,7 +240,6 @@ function blocksSql(url: string): string {
   return `SELECT ${columns.join(", ")} FROM ${relationOf(url)}`;
 }
 
-/** What a segment is made from. */
 interface SegmentSource {
   readonly url: string;
   readonly snapshot: Snapshot;
@@ -301,7 +294,6 @@ async function writeSegment(
   await flush();
 }
 
-/** Makes a check that a block's days are those of the file's partition. */
 function daysWithin({ table }: Snapshot, file: DataFile): (block: WrittenBlock) => void {
   const dates = table.span && partitionDates(table.span, file);
   if (dates === undefined) throw new NotSegmentable("its partition has no dates");

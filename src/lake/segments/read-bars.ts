@@ -87,7 +87,6 @@ function isOfRegion(symbol: string, region: Region): boolean {
   return isSymbol(symbol) && regionOf(symbol) === region;
 }
 
-/** A block to read. */
 interface Part {
   readonly symbol: string;
   readonly region: string;
@@ -125,7 +124,6 @@ function expectedRows(parts: readonly Part[], by: "day" | "time"): number {
   return rows;
 }
 
-/** The error for a damaged block, with the data file that it was made from. */
 class DamagedPart extends Error {
   readonly file: DataFile;
 
@@ -136,8 +134,6 @@ class DamagedPart extends Error {
 }
 
 /**
- * Reads blocks.
- *
  * @param thread reads them where they are many bytes.
  * @throws {DamagedPart} where a block is not what was written, or cannot be read.
  */
@@ -251,7 +247,6 @@ function isSystemError(error: unknown): boolean {
   return typeof (error as NodeJS.ErrnoException).code === "string";
 }
 
-/** The rows of a block that are in the demand's range of its symbol. */
 function rowsWithin(
   part: Part,
   block: Uint8Array,
@@ -273,7 +268,6 @@ function rowsWithin(
 interface FoundBars {
   readonly bars?: Bars;
   readonly missing?: readonly DataFile[];
-  /** Whether some of the files have segments. */
   readonly isPartial?: boolean;
 }
 

@@ -15,21 +15,18 @@ const STORED_BAR_BYTES = 14;
 /** Pause in milliseconds before a segment that no caller waits for. A process without other work can end during it. */
 const PAUSE_MS = 20;
 
-/** A segment to build. */
 interface Order {
   readonly snapshot: Snapshot;
   readonly file: DataFile;
 }
 
 /**
- * Segments of a lake's bars on this machine: the bars of data files in a form from which those of a symbol are read in
- * microseconds. It is a cache: all its data is also in the data files, and it may be deleted at any time. If something
- * is wrong with a segment, the bars are read from the data file, and the segment is built again.
+ * Segments of a lake's bars on this machine: the bars of data files in a form from which those of a symbol are read
+ * in microseconds. It is a cache: all its data is also in the data files, and it may be deleted at any time. If
+ * something is wrong with a segment, the bars are read from the data file, and the segment is built again.
  *
  * A segment belongs to one data file, which never changes: so no segment becomes stale, versions of a table share the
  * segments of the files that they share, and a commit needs new segments only for the files that it adds.
- *
- * It is a class because it owns open files and a session.
  */
 export class SegmentCache implements AsyncDisposable {
   readonly #lake: Lake;
@@ -45,12 +42,10 @@ export class SegmentCache implements AsyncDisposable {
    * or another user has one there.
    */
   readonly #refused = new Set<string>();
-  /** Segments to build, by path. */
   readonly #orders = new Map<string, Order>();
   readonly #stop = new AbortController();
   #building: Promise<void> | undefined;
   #pause: NodeJS.Timeout | undefined;
-  /** The number of callers that wait for segments to be built. */
   #waiting = 0;
 
   /** @param mostOpen segments that remain open between reads, and that one read may need. */
@@ -60,7 +55,6 @@ export class SegmentCache implements AsyncDisposable {
     this.#folder = segmentFolder(place, lake.clock);
   }
 
-  /** Whether no segment is being built. */
   get isIdle(): boolean {
     return this.#building === undefined;
   }

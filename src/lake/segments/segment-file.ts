@@ -17,7 +17,6 @@ import type { BlockPlace } from "./block-thread.js";
 export interface SegmentIndex {
   /** The data file that the segment was made from, relative to the lake. */
   readonly identity: string;
-  /** The symbol of each block. */
   readonly symbols: readonly string[];
   readonly rows: Uint32Array;
   /** Where each block begins in the file, its length and its CRC-32. */
@@ -104,7 +103,6 @@ function layoutOf(identityBytes: number, symbolBytes: number, blocks: number): I
   return { arrays, end: padded(arrays + blocks * (3 * 8 + 5 * 4)) };
 }
 
-/** Views of the arrays of an index. */
 function arraysAt(
   { buffer, byteOffset }: Uint8Array,
   { arrays }: IndexLayout,
@@ -161,7 +159,6 @@ function expectOwn(descriptor: number, identity: string): void {
 /** The memory into which all segments read their blocks, one block at a time. */
 let scratch = new Uint8Array(2 ** 16);
 
-/** An open segment. A class because it owns a file descriptor. */
 export class SegmentFile implements Disposable {
   readonly index: SegmentIndex;
   readonly #descriptor: number;
@@ -173,8 +170,6 @@ export class SegmentFile implements Disposable {
   }
 
   /**
-   * Opens the segment of a data file.
-   *
    * @returns undefined where there is none.
    * @throws {DamagedSegment} where the file is not a segment of this data file, or other users may write it;
    *   {ForeignSegment} where it belongs to another user; errors of the system.

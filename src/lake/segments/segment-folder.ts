@@ -40,9 +40,7 @@ const OWN_PATH =
  * complete, and processes that write the same segment write the same content.
  */
 export interface SegmentFolder {
-  /** The path of the segment of a data file. */
   pathOf(snapshot: Snapshot, file: DataFile): string;
-  /** Whether there is a segment at a path. */
   has(path: string): boolean;
   /**
    * Frees space for this number of bytes: deletes the segments that were not opened for the longest time.
@@ -55,7 +53,6 @@ export interface SegmentFolder {
    * content durable.
    */
   add(path: string, write: (unfinished: string) => Promise<void>): Promise<void>;
-  /** Records that a segment was opened. */
   noteUse(path: string): Promise<void>;
   /** Deletes a segment, if it exists and this process has the permission. */
   remove(path: string): void;

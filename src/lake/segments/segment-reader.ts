@@ -35,7 +35,6 @@ export interface BuiltSegments {
   readonly built: number;
 }
 
-/** Reads bars from segments, and decides which ones are built. It is a class because it owns the cache. */
 export class SegmentReader implements AsyncDisposable {
   readonly #cache: SegmentCache;
   readonly #thread: BlockThread | undefined;
@@ -48,7 +47,6 @@ export class SegmentReader implements AsyncDisposable {
     this.#thread = thread ? new BlockThread() : undefined;
   }
 
-  /** The bars of one version of a table. */
   async read(snapshot: Snapshot, demand: BarsDemand): Promise<SegmentBars> {
     let found = await readBars(this.#cache, snapshot, demand, this.#thread);
     if (

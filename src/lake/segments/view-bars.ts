@@ -31,12 +31,10 @@ const VIEW_COLUMNS: Readonly<Record<string, readonly string[]>> = {
   region: [],
 };
 
-/** The names of the columns of a table's view, in their order. */
 export function viewColumns({ partition }: TableSchema): readonly string[] {
   return [...Object.keys(VIEW_COLUMNS), ...partition.filter((name) => name !== "region")];
 }
 
-/** The stored columns that columns of a view are computed from. */
 export function storedColumns(names: readonly string[]): ReadonlySet<string> {
   return new Set(names.flatMap((name) => VIEW_COLUMNS[name] ?? []));
 }
@@ -149,7 +147,6 @@ const ADJUSTED: Readonly<Record<string, readonly string[]>> = {
   region: [],
 };
 
-/** The names of the columns of adjusted bars, in their order. */
 export const ADJUSTED_COLUMNS: readonly string[] = Object.keys(ADJUSTED);
 
 /**

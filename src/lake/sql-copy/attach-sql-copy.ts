@@ -41,7 +41,6 @@ const refused = new Set<string>();
 export interface AttachedCopy extends Disposable {
   readonly file: SqlCopyFile;
   readonly bytes: number;
-  /** Whether some days of minutes have no bars in it. */
   readonly hasOddDays: boolean;
   /**
    * Whether nothing was written into the file since it was attached. Checksums do not show that: overwritten blocks may

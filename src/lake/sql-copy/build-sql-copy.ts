@@ -71,7 +71,6 @@ async function buildOnce(
 
 interface CopyWrite {
   readonly copy: SqlCopyFile;
-  /** A copy of another state that has some of the rows. */
   readonly older: AttachedCopy | undefined;
   readonly target: string;
   readonly signal: AbortSignal;
@@ -129,7 +128,6 @@ function outdated(copy: SqlCopyFile, now: number): string[] {
   return otherCopies(copy).filter((path) => writtenAt(path) < now - IN_USE_MS);
 }
 
-/** Builds copies for SQL in the background. */
 export class SqlCopyBuilder implements AsyncDisposable {
   readonly #lake: Lake;
   readonly #place: SegmentPlace;

@@ -22,11 +22,8 @@ export const BARS_TABLES: ReadonlyMap<Period, string> = new Map(
 
 const { database } = COPIES.minutes;
 
-/** Which minutes have no bars of longer periods in an attached copy. */
 interface OtherMinutes extends KnownMinutes {
-  /** SELECTs of the minutes in files. */
   readonly ofFiles: readonly string[];
-  /** Whether days in the copy have no bars. */
   readonly hasOddDays: boolean;
   /** The columns of minutes, in the order of `ofFiles`. */
   readonly columns: readonly Column[];
@@ -62,7 +59,6 @@ export async function readCopiedBars(
   );
 }
 
-/** The expression of the macro `minutes_query`. */
 function minutesQuery(others: OtherMinutes): string {
   const cases = ADJUSTMENTS.map((one) => `WHEN ${literal(one)} THEN ${literal(barsQuery(one, others))}`);
   return `format(CASE coalesce(adjustment, 'none') ${cases.join(" ")} END,

@@ -20,7 +20,6 @@ import { maxBytesOf, type SegmentPlace } from "../segments/segment-folder.js";
 /** What is known of minutes without reading them. */
 export interface KnownMinutes {
   readonly regions: readonly Region[];
-  /** A date that none of them is before. */
   readonly since: string;
 }
 
@@ -94,7 +93,6 @@ export interface CopiedFiles {
   readonly files: readonly DataFile[];
 }
 
-/** The files of a month of minutes, of all regions. */
 export interface Month {
   /** The first trading date of the month. */
   readonly first: string;
@@ -106,9 +104,7 @@ export function maxMinuteBytes(place: SegmentPlace): number {
   return maxBytesOf(place) * MINUTES_SHARE;
 }
 
-/** What the copy for SQL has of minutes. */
 interface CopiedMinutes {
-  /** Files whose minutes make the copied bars of longer periods. */
   readonly aggregated: CopiedFiles;
   /** Those of them whose minutes are copied, too. */
   readonly copied: CopiedFiles;

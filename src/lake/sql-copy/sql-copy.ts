@@ -21,9 +21,7 @@ const LEAST_ROWS = 200_000;
  */
 export type CopyKind = "days" | "minutes";
 
-/** How a kind of copy is named. */
 interface CopyNames {
-  /** The name of the attached database of a copy within a session. */
   readonly database: string;
   /** The folder of the copies, within the folder of the lake's segments. */
   readonly folder: string;
@@ -49,7 +47,6 @@ interface CopiedView {
 
 const STATEMENTS = [BALANCE_SHEET, CASH_FLOW, INCOME, METRICS, SHARES];
 
-/** The views in the copy of days. */
 export const COPIED_VIEWS: readonly CopiedView[] = [
   { schema: "main", name: "restated_closes", order: "symbol, trade_date" },
   { schema: "main", name: "ex_events", order: "symbol, ex_date" },
@@ -61,16 +58,13 @@ export const COPIED_VIEWS: readonly CopiedView[] = [
   })),
 ];
 
-/** The tables from which the copy of days is derived. */
 const SOURCES: readonly TableSchema[] = [BARS_1D, ...EX_RULE_TABLES, ...STATEMENTS];
 
-/** A copy for SQL of one state of a lake. */
 export interface SqlCopyFile {
   readonly kind: CopyKind;
   readonly path: string;
   /** A hash of what the copy is made from. The copy of any other state, or with other views, has another hash. */
   readonly key: string;
-  /** The number of daily bars or of minutes that it is made from. */
   readonly rows: number;
   /** Its estimated size. */
   readonly bytes: number;

@@ -26,10 +26,8 @@ const IS_ODD = ["high", "low"]
   .map((price) => `${price} <= 0 OR NOT isfinite(${price})`)
   .join(" OR ");
 
-/** The name of an attached copy of another state. */
 const OLDER = "barlake_older_minutes";
 
-/** A copy of another state that has some of the rows of a copy. */
 interface OlderCopy extends AttachedCopy {
   /** Estimated bytes of the copy that is made from it. Deleted rows leave free blocks in the file. */
   readonly nextBytes: number;
@@ -102,11 +100,9 @@ export async function writeMinutes(
 /** A month whose bars are in a copy, with a text that identifies the files and the views that they follow from. */
 interface MonthInCopy extends Month {
   readonly key: string;
-  /** Whether its minutes are in the copy, too. */
   readonly hasMinutes: boolean;
 }
 
-/** A month as a copy has it. */
 type StoredMonth = Pick<MonthInCopy, "key" | "hasMinutes">;
 
 /** The months of a copy, the oldest first: rows then have about the order of the files, as in a query without ORDER BY. */
@@ -129,7 +125,6 @@ async function storedMonths(session: Session, name: string): Promise<Map<string,
   return new Map(rows.map(({ first, key, has_minutes }) => [first, { key, hasMinutes: has_minutes }]));
 }
 
-/** What a copy has of a month of these files. */
 function storedOf(
   { first, key }: MonthInCopy,
   known: ReadonlyMap<string, StoredMonth>,

@@ -98,7 +98,6 @@ export interface Storage {
   leases(folder: string): LeaseStore;
 }
 
-/** A folder of a storage as a separate storage. */
 export function subStorage(storage: Storage, folder: string): Storage {
   const at = (path: string): string => (path === "" ? folder : `${folder}/${path}`);
   return {

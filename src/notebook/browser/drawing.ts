@@ -3,7 +3,6 @@ import type { PackedChart, PackedColumn } from "../page/pack-charts.js";
 /** Draws a chart into an element, with the element's width. @returns a function that removes the drawing. */
 type Draw = (chart: PackedChart, element: HTMLElement) => () => void;
 
-/** The drawing functions that the chart scripts register for the page. */
 interface Drawers {
   plots?: Draw;
   candles?: Draw;
@@ -21,7 +20,6 @@ export function drawers(): Drawers {
 
 export type Value = number | string | Date | null;
 
-/** The values of a column in the form that drawings need. */
 export function valuesOf({ kind, values, texts }: PackedColumn): Value[] {
   return values.map((value) => {
     if (value === null) return null;
@@ -36,7 +34,6 @@ export function spaced(name: string): string {
   return name.replaceAll("_", " ");
 }
 
-/** Appends an element with a class and a text to a parent. */
 export function element(parent: HTMLElement, tag: string, name: string, text = ""): HTMLElement {
   const made = parent.appendChild(document.createElement(tag));
   made.className = name;

@@ -14,29 +14,24 @@ import type { CellRun, MostRows } from "../run-notebook.js";
 import { cellHtml, escapeHtml, scriptJson } from "./cell-html.js";
 import { type PackedChart, packChart } from "./pack-charts.js";
 
-/** A table of the lake, as listed at the bottom of the page. */
 interface PageTable {
   readonly name: string;
   readonly version: number;
   readonly rows: number;
 }
 
-/** The content of a page. */
 interface PageContent {
   readonly title: string;
   /** The language of its texts. @default English */
   readonly language?: Language | undefined;
   /** Path of the notebook; the page shows only the file name. */
   readonly path: string;
-  /** Values of the parameters as texts. */
   readonly parameters: readonly (readonly [name: string, value: string])[];
   readonly runs: readonly CellRun[];
   readonly tables: readonly PageTable[];
-  /** The state of the lake. */
   readonly pointInTime: PointInTime;
   /** When the page was created, in epoch milliseconds. */
   readonly madeAt: number;
-  /** Version of barlake. */
   readonly version: string;
 }
 
@@ -152,7 +147,6 @@ function instant(ms: number): string {
 /** Most rows of results that a page contains. */
 export const PAGE_ROWS: MostRows = { table: (asked) => asked, chart: 50_000 };
 
-/** The inputs of a page of a notebook. */
 interface PageSource {
   readonly values: NamedValues;
   readonly runs: readonly CellRun[];
@@ -162,7 +156,6 @@ interface PageSource {
   readonly madeAt: number;
 }
 
-/** The content of a page for a notebook that has run. */
 export function pageContent(
   { title, path, language, names }: Notebook,
   { values, runs, snapshots, pointInTime, madeAt }: PageSource,
@@ -185,7 +178,6 @@ export function pageContent(
   };
 }
 
-/** The values of parameters as texts. */
 export function parameterTexts(values: NamedValues): [name: string, value: string][] {
   return [...values].map(([name, { value }]) => [name, value === null ? "null" : String(value)]);
 }

@@ -7,11 +7,9 @@ export interface PackedColumn {
   readonly kind: ChartColumn["kind"];
   readonly isPercent: boolean;
   readonly values: readonly (number | null)[];
-  /** The distinct texts, for a column of texts. */
   readonly texts?: readonly string[];
 }
 
-/** A chart in a page. */
 export interface PackedChart {
   readonly chart: DrawnChart;
   readonly channels: Readonly<Record<string, readonly PackedColumn[]>>;
@@ -20,7 +18,6 @@ export interface PackedChart {
 /** Number of significant digits that drawings and hints show. */
 const DIGITS = 9;
 
-/** A chart in the form that a page contains. */
 export function packChart({ chart, channels }: ChartData): PackedChart {
   const packed = Object.entries(channels).map(([channel, columns]) => [channel, columns.map(packColumn)]);
   // The columns have their shown names already.

@@ -34,7 +34,6 @@ function inLanguage(lines: readonly string[], language: Language): string[] {
   return lines.filter((line) => !isOther(line)).map((line) => line.replace(IN_CHINESE, "-- "));
 }
 
-/** What a list says about a notebook. */
 interface NotebookHead {
   /** Its first heading. */
   readonly title: string | undefined;
@@ -86,7 +85,6 @@ export function sourceCells(text: string): string[] {
 
 const COMMENT = /^--(?: (.*)|(.*))$/s;
 
-/** A cell's lines in the file. */
 interface Piece {
   readonly line: number;
   readonly view: View;

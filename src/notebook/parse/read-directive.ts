@@ -14,7 +14,6 @@ import {
   type View,
 } from "../notebook.js";
 
-/** The error of an invalid directive, with the permitted values. */
 export class DirectiveFault extends Error {
   readonly allowed: string;
 

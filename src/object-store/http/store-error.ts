@@ -29,7 +29,6 @@ interface Refusal {
   readonly body: string;
 }
 
-/** The target of a request, for hints. */
 export interface RequestTarget {
   /** A description of the request, without its signature. */
   readonly what: string;
@@ -65,7 +64,6 @@ export function isBare404(error: unknown): boolean {
   return error instanceof ObjectStoreError && error.code === "HTTP_404";
 }
 
-/** The code of the error for lists that lack an object which was written before. */
 export const LIST_LAGS = "ListLags";
 
 export function isListLag(error: unknown): boolean {
@@ -81,7 +79,6 @@ export function isExpired(error: unknown): boolean {
   return error instanceof ObjectStoreError && EXPIRED.has(error.code);
 }
 
-/** Whether the store has requested a lower rate of requests. */
 export function isSlowDown(error: unknown): boolean {
   return error instanceof ObjectStoreError && (error.status === 503 || error.status === 429);
 }

@@ -321,7 +321,6 @@ function isTransient(error: unknown): boolean {
   return !TLS_FAULT.test(codeOf(error.cause));
 }
 
-/** Adds the request and a hint to the error of a connection. */
 function withRequest(what: string, endpoint: StoreEndpoint, error: unknown, timeoutMs: number): unknown {
   if (error instanceof ObjectStoreError) return error;
   if (error instanceof TransportError)

@@ -5,7 +5,6 @@ import { ABSENCE_REASONS, type AbsenceReason } from "../../schema/runs.js";
 import { inBatches } from "../request-units.js";
 import type { Page } from "./older-bars.js";
 
-/** What follows from a reason. */
 interface ReasonRule {
   /**
    * Whether later runs believe it. `settled`: for {@link REVISIT_DAYS}. `passing`: it is only plausible, and the window is
@@ -15,7 +14,6 @@ interface ReasonRule {
   readonly lasts: "settled" | "passing" | "open";
   /** Whether a response vouches for it that the symbol did not trade on the days of the window. */
   readonly vouches: boolean;
-  /** What the report says of the sessions. */
   readonly says: string;
 }
 
@@ -60,7 +58,6 @@ export const FORMER_REASONS: Readonly<Record<string, AbsenceReason>> = {
   no_minutes: "unavailable",
 };
 
-/** The reasons with certain rules. */
 export function reasonsThat(has: (rule: ReasonRule) => boolean): AbsenceReason[] {
   return ABSENCE_REASONS.filter((reason) => has(REASON_RULES[reason]));
 }
@@ -99,7 +96,6 @@ export function waitAfter(tries: number, reason: AbsenceReason): number {
   return Math.min(REVISIT_DAYS, 2 ** doublings) * DAY_MS - EARLY_MS;
 }
 
-/** Facts about a symbol that has no bar in a window after two requests. */
 export interface AbsenceFacts {
   /** Whether the service no longer lists the symbol. */
   readonly hasEnded: boolean;
@@ -118,7 +114,6 @@ export interface AbsenceFacts {
   readonly daysOfNone: number;
   /** When the symbol was listed, where that is known; epoch milliseconds. */
   readonly listedAt: number | undefined;
-  /** The window. */
   readonly start: number;
   readonly end: number;
   /** The number of trading days, as far as the calendar knows, of the time around it in which nothing came. */
@@ -157,7 +152,6 @@ export function isSilent({
   return !hasEnded && !wasAbsent && firstBar !== undefined && firstBar < start;
 }
 
-/** The reason of an absence that follows from the facts. */
 export function explainAbsence(facts: AbsenceFacts): AbsenceReason {
   const { firstBar, firstOfRegion, end } = facts;
   if (facts.hasEnded) return "ended";
@@ -177,7 +171,6 @@ export function explainAbsence(facts: AbsenceFacts): AbsenceReason {
   return areMany(facts.silent) && !facts.isBeforeMinutes ? "unexplained" : "suspended";
 }
 
-/** Symbols without a bar in a window. */
 export interface AbsentGroup {
   readonly region: Region;
   readonly window: TimeRange;
@@ -188,7 +181,6 @@ export interface AbsentGroup {
 export interface AbsenceVerdict {
   /** Symbols that are absent: the response had other symbols, and only requested ones. */
   readonly confirmed: readonly string[];
-  /** Symbols about which the response shows nothing. */
   readonly unconfirmed: readonly string[];
   /** Those of the unconfirmed symbols that the response would confirm if they had not traded up to now. */
   readonly silent: readonly string[];
@@ -247,7 +239,6 @@ export class AbsentSymbols {
     addTo(hasOthers ? this.#single : this.#empty, group);
   }
 
-  /** Adds symbols that need no further request. */
   addUnseen(group: AbsentGroup): void {
     addTo(this.#unseen, group);
   }

@@ -33,11 +33,9 @@ export function dueAfterSetAside({ runs, askedAt }: SetAsideStatements, refreshM
   return askedAt + Math.min(waitAfter(runs, "set_aside"), refreshMs);
 }
 
-/** What a response contains of the requested symbols. */
 interface StatementsResponse {
   /** Requested symbols without a record. */
   readonly absent: readonly string[];
-  /** Number of requested symbols with a record. */
   readonly present: number;
   /** Whether it contains a symbol that was not requested. */
   readonly hasStrangers: boolean;

@@ -24,7 +24,6 @@ import {
 } from "./older-bars.js";
 import { beginningOf, daysWithBars, type SymbolSpan, symbolSpans } from "./window-beginning.js";
 
-/** A part of a window, and the number of bars in it that were set aside. */
 interface SetAsideWindow {
   readonly window: TimeRange;
   readonly bars: number;
@@ -69,7 +68,6 @@ export function setAsideWindows(
   }));
 }
 
-/** The facts with which a response is judged. */
 interface ResponseFacts {
   readonly period: LandedPeriod;
   readonly calendar: Pick<TradingCalendar, "daysIn"> | undefined;
@@ -101,7 +99,6 @@ interface LostBars extends SymbolWindow {
   readonly bars: number | undefined;
 }
 
-/** Sessions of a symbol in which it has no bar. */
 interface QuietSessions {
   readonly symbol: string;
   /** `not_yet`: before its first bar; `no_bar`: after it; `no_session`: no symbol of the response has one. */
@@ -109,9 +106,7 @@ interface QuietSessions {
   readonly sessions: number;
 }
 
-/** Everything that a response shows. */
 export interface ResponseVerdict extends Verdict {
-  /** Symbols with bars. */
   readonly present: readonly string[];
   /** Symbols whose bars have another period than the requested one: none of them may land. */
   readonly mislabelled: ReadonlySet<string>;
@@ -120,7 +115,6 @@ export interface ResponseVerdict extends Verdict {
   readonly quiet: readonly QuietSessions[];
   /** Of daily bars: the stretches of settled sessions without a bar of a symbol that has some in the response. */
   readonly empty: readonly SymbolWindow[];
-  /** Number of requested sessions, by symbol. */
   readonly sessions: ReadonlyMap<string, number>;
 }
 
@@ -323,7 +317,6 @@ const MONTHS_APART = [1, 3, 12];
  */
 type Evidence = "requested" | "another" | number;
 
-/** How the bars of a response were requested. */
 export interface RequestedPeriod {
   readonly region: Region;
   readonly period: LandedPeriod;

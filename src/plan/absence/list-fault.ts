@@ -1,6 +1,5 @@
 /** Facts about a list of reference data, such as the instruments of an exchange or the members of a universe. */
 export interface ListFacts {
-  /** Number of different elements that can land. */
   readonly usable: number;
   /** Number of elements that cannot land; repeats are not counted. */
   readonly rejected: number;

@@ -17,7 +17,6 @@ export interface CoveredTime {
 /** For a symbol that was never requested before. */
 const NOTHING_COVERED: CoveredTime = { uncovered: (_, range) => [range], bars: () => 0 };
 
-/** The facts from which covered time is computed. */
 interface CoverageFacts {
   readonly region: Region;
   readonly period: LandedPeriod;
@@ -27,7 +26,6 @@ interface CoverageFacts {
   readonly covered: ReadonlyMap<string, readonly TimeRange[]>;
 }
 
-/** The time that is covered by windows with a response. */
 export function coveredTime({ region, period, daysIn, covered }: CoverageFacts): CoveredTime {
   return {
     uncovered: (symbol, range) => {
@@ -104,19 +102,16 @@ export interface Page {
   readonly again?: "all" | "some";
 }
 
-/** Symbols with a full response within a window. */
 export interface SettledPart {
   readonly symbols: readonly string[];
   readonly window: TimeRange;
 }
 
-/** A window of a symbol. */
 export interface SymbolWindow {
   readonly symbol: string;
   readonly window: TimeRange;
 }
 
-/** What a response settles, and which gaps it leaves. */
 export interface Verdict {
   readonly settled: readonly SettledPart[];
   readonly gaps: readonly PossibleGap[];
@@ -216,10 +211,7 @@ type SymbolVerdict =
       readonly shown: ShownResponse | undefined;
     };
 
-/**
- * Judges one symbol. @param began undefined where the symbol has no bar. @param isSuspect whether its bars may have
- * been cut.
- */
+/** @param began undefined where the symbol has no bar. @param isSuspect whether its bars may have been cut. */
 function judgeSymbol(
   page: Page,
   symbol: string,
@@ -253,7 +245,6 @@ function judgeSymbol(
   };
 }
 
-/** Collects symbols by window. */
 class PartsByWindow {
   readonly #parts = new Map<string, { symbols: string[]; window: TimeRange }>();
 
@@ -274,7 +265,6 @@ class PartsByWindow {
  * requests for the same time only one is returned, because its response can settle the others.
  *
  * @param size most symbols of one request.
- * @returns the requests, and the remaining gaps.
  */
 export function nextFollowUps(
   gaps: readonly PossibleGap[],

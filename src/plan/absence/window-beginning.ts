@@ -16,7 +16,6 @@ export interface SymbolSpan {
   readonly end: number;
 }
 
-/** The bars of one symbol in a response. */
 export interface SymbolRows {
   readonly symbol: string;
   /** Number of received bars, including those that were set aside. */
@@ -137,7 +136,6 @@ export function daysWithBars({ start, end }: SymbolSpan, words: Uint32Array, day
   return found;
 }
 
-/** The number of a symbol's bars within a time range. */
 export function rowsBetween(
   { start, end }: SymbolSpan,
   { timestamp }: Pick<KlineColumns, "timestamp">,
@@ -147,7 +145,6 @@ export function rowsBetween(
   return before(range.end) - before(range.start);
 }
 
-/** A day of minutes that a service has probably cut. */
 export interface CutDay {
   /** Number of symbols that have the largest number of bars, and lack the first minute. */
   readonly symbols: number;

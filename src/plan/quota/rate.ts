@@ -1,6 +1,5 @@
 import { MINUTE_MS } from "../../core/time.js";
 
-/** A request that was sent under a quota. */
 export interface Send {
   /** When it was sent, in epoch milliseconds. Adjusted if the request is sent later than it was permitted. */
   sentAt: number;
@@ -139,7 +138,6 @@ export interface Rate {
 /** What is kept of a refusal that another user of the key may have caused. */
 type Unexplained = Pick<Refusal, "accepted" | "resumesAt">;
 
-/** A refusal, with facts from the log of requests. */
 export interface Refusal {
   readonly now: number;
   /** Number of this process's requests that counted when the refused request was sent. */
@@ -172,9 +170,6 @@ const RELIEF = 0.02;
 const UNEXPLAINED_MS = 3 * MINUTE_MS;
 
 /**
- * The initial state.
- *
- * @param configured the limit that the user configured.
  * @param learned the limit that an earlier run has learned. It is tested as soon as it is used up.
  * @param now epoch milliseconds.
  */
@@ -365,7 +360,6 @@ export class KeyScope {
   /**
    * Records that a request of a group was refused.
    *
-   * @param sentAt when the request was sent.
    * @param until when its wait ends. All times are epoch milliseconds.
    */
   refused(group: string, sentAt: number, now: number, until: number): ScopeEvidence {
@@ -381,7 +375,6 @@ export class KeyScope {
     return "key";
   }
 
-  /** Records that a request of a group was accepted. */
   passed(group: string, sentAt: number, now: number): ScopeEvidence {
     if (!this.#isDecidedBy(group, sentAt, now)) return undefined;
     this.#open = undefined;

@@ -69,7 +69,6 @@ function once<K, V>(values: Map<K, V>, key: K, make: () => V): V {
   return made;
 }
 
-/** A quote, and whether it depends on the time of the request. */
 interface MadeQuote {
   readonly quote: Quote;
   readonly isTimed: boolean;
@@ -157,7 +156,6 @@ function isSuspended({ open, high, low, volume }: LastBar): boolean {
   return volume === 0 && open === 0 && high === 0 && low === 0;
 }
 
-/** The tables from which quotes are derived. */
 export const QUOTE_TABLES = [BARS_1D, BARS_1M, TRADING_DAYS, ...REFERENCE_TABLES];
 /** Number of rows that take as much memory as one quote with its temporary objects. */
 const ROWS_OF_A_QUOTE = 100;

@@ -14,7 +14,6 @@ import type { LakeView } from "../read/lake-reader.js";
 /** Smaller pieces are sent together: many pieces of a stream have only a few bytes. */
 const PIECE_BYTES = 16 * 1024;
 
-/** A table that is sent as an Arrow IPC stream. */
 export class ArrowResponse {
   /** Rows of the whole table; undefined where they are not known before it is read. */
   readonly rows: number | undefined;
@@ -83,7 +82,6 @@ export async function* only(batch: RecordBatch): AsyncGenerator<RecordBatch> {
   yield batch;
 }
 
-/** The parts of a request that its response depends on. */
 export interface Asked {
   /** Parsed query; a value is a text, or a list of texts where a name is repeated. */
   readonly query: unknown;

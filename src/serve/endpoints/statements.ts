@@ -56,7 +56,6 @@ async function isOffered(view: LakeView, table: TableSchema): Promise<boolean> {
   return table === SHARES && canDeriveShares((await view.reference()).instruments.values());
 }
 
-/** The statements as record batches, one for each block of symbols. */
 async function* statementBatches(
   view: LakeView,
   table: TableSchema,

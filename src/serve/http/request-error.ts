@@ -2,7 +2,6 @@ import { isStoreFault } from "../../lake/storage/store-fault.js";
 import { ERROR_STATUS, type ErrorBody, type ErrorCode } from "../../wire/error-body.js";
 import { ParameterError } from "../../wire/parameters.js";
 
-/** A request that fails with one of the interface's errors. */
 export class RequestError extends Error {
   readonly code: ErrorCode;
   /** Milliseconds that the client should wait; undefined where waiting does not help. */
@@ -30,7 +29,6 @@ interface ErrorResponse {
   readonly isFault: boolean;
 }
 
-/** The interface's codes for the framework's own errors. */
 const FRAMEWORK_CODES: Readonly<Record<string, readonly [code: ErrorCode, message: string]>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: ["PAYLOAD_TOO_LARGE", "body is larger than 1 MiB"],
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ["INVALID_PARAMETER", "content-type is not application/json"],
@@ -44,7 +42,6 @@ const FRAMEWORK_CODES: Readonly<Record<string, readonly [code: ErrorCode, messag
 /** How long a client should wait until the store of the lake is tried again. */
 const STORE_RETRY_MS = 5000;
 
-/** Turns any error of a request into the interface's error body. */
 export function responseOf(error: unknown, requestId: string): ErrorResponse {
   if (error instanceof RequestError) return plain(error.code, error.message, error.retryAfterMs);
   if (isOfRequest(error)) return plain(error.code, error.message);

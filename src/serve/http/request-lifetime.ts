@@ -155,7 +155,6 @@ const LATE_WORK_MS = 60_000;
 /** The abort signal and memory permit of a request, and its work. */
 export interface RequestLifetime {
   readonly reading: Omit<Reading, "caller">;
-  /** Memory for the body. */
   readonly memory: LentMemory;
   /**
    * Waits for work until the timeout. A read of a store that does not respond cannot be interrupted, so the work may

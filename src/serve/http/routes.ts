@@ -48,7 +48,6 @@ export const PUBLIC_PATHS: ReadonlySet<string> = new Set([
   "/docs",
 ]);
 
-/** Adds the front page, the health check, the metrics, the OpenAPI document and its human-readable page. */
 export function addPublicPages(app: FastifyInstance, metrics: ServiceMetrics): void {
   const document = openApiDocument();
   for (const path of ["/health", "/healthz"]) app.get(path, () => ({ status: "ok" }));

@@ -8,12 +8,9 @@ export interface ServiceLogger {
   error(facts: object, message: string): void;
 }
 
-/** Metrics of a service's requests, for Prometheus. */
 export interface ServiceMetrics {
-  /** Every metric in Prometheus' text format. */
   text(): Promise<string>;
   readonly contentType: string;
-  /** Counts the response to a handshake of the stream. */
   countStream(endpoint: string, status: number): void;
   openStream(): void;
   /** @param quotes number of quotes that were sent on the connection. */

@@ -12,7 +12,6 @@ import type { ServiceLogger } from "./service-metrics.js";
 const MOST_SYMBOLS = 20_000;
 /** Groups of a universe's first symbols: code that is not compiled yet keeps no request waiting for long then. */
 const FIRST_GROUPS = [50, 500];
-/** May request everything. */
 const CALLER = { name: "warm-up" };
 
 export interface WarmUpParts {

@@ -46,7 +46,6 @@ export interface KeyGrant {
 
 /** Where the records of keys are: a file, or a place that several machines share. */
 export interface KeyStore {
-  /** Its name in messages. */
   readonly location: string;
   /** How often a service checks whether they have changed, in milliseconds. */
   readonly checkMs: number;
@@ -77,8 +76,6 @@ function keysText(keys: readonly KeyRecord[]): string {
 }
 
 /**
- * Creates a key and adds it to a list.
- *
  * @returns the key, which cannot be recovered later.
  * @throws {UsageError} for an invalid name, or one that another key has.
  */

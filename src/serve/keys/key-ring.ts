@@ -62,7 +62,6 @@ export function plainKeys(keys: readonly string[]): KeyRing {
 
 /** The symbols and universes that a request may read. */
 export interface Scope {
-  /** Whether everything is permitted. */
   readonly isWhole: boolean;
   hasSymbol(symbol: string): boolean;
   hasUniverse(id: string): boolean;
@@ -75,7 +74,6 @@ export interface Scope {
   checkUniverses(ids: readonly string[]): void;
 }
 
-/** The scope of a caller: everything, or the current members of its universes. */
 export function scopeOf({ name, universes, maxSymbols }: Caller, { members }: ReferenceData): Scope {
   const symbols =
     universes === undefined ? undefined : new Set([...universes].flatMap((id) => members.get(id) ?? []));
@@ -129,8 +127,6 @@ export class StoredKeys implements KeyRing {
   }
 
   /**
-   * Reads the keys.
-   *
    * @param onFault called when a later read fails; the previous keys then remain valid.
    * @throws {UsageError} where their list is damaged.
    */
@@ -144,7 +140,6 @@ export class StoredKeys implements KeyRing {
     return keys;
   }
 
-  /** The number of valid keys. */
   get size(): number {
     return this.#keys.size;
   }

@@ -61,9 +61,7 @@ export class RunBlocks {
   }
 }
 
-/**
- * Columns for runs. @param before columns of the same block of runs: the new ones also fit for runs that these fit for.
- */
+/** @param before columns of the same block of runs: the new ones also fit for runs that these fit for. */
 function columnsFor(rows: number, runs: readonly BarRun[], before: KlineValues | undefined): KlineValues {
   return newColumns(rows, (name) => {
     const presences = runs.map((run) => presenceOf(run.values.doubles[name], run));
@@ -150,9 +148,7 @@ export interface NewestRun {
   readonly since: number;
 }
 
-/** The cached bars of a symbol. */
 export interface CachedRun extends NewestRun {
-  /** The version of the lake that the bars belong to. */
   readonly version: string;
   /** Number of its newest rows from the earliest one that a request has taken. */
   readonly needed: number;
@@ -161,7 +157,6 @@ export interface CachedRun extends NewestRun {
 }
 
 interface Entry extends CachedRun {
-  /** The key of its series. */
   readonly key: string;
   needed: number;
   neededInVersion: number;
@@ -172,7 +167,6 @@ interface Block {
   readonly entries: Set<Entry>;
   /** The most entries that it had. */
   most: number;
-  /** Of the columns. */
   readonly bytes: number;
 }
 
@@ -199,11 +193,9 @@ export class BarCache {
   readonly #mostBytes: number;
   /** The entries by series and symbol: a text made of both would have to be hashed for each look-up. */
   readonly #series = new Map<string, Map<string, Entry>>();
-  /** The entries that were found last. */
   #last: { readonly key: string; readonly entries: Map<string, Entry> } | undefined;
   /** The columns in the order of their last use. */
   readonly #blocks = new Map<KlineValues, Block>();
-  /** The columns that were used last. */
   #newest: KlineValues | undefined;
   #bytes = 0;
   /** Series of symbols that were requested once while the cache was full: the last ones, and those before them. */
@@ -214,7 +206,6 @@ export class BarCache {
     this.#mostBytes = mostBytes;
   }
 
-  /** Bytes of all entries. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -240,7 +231,6 @@ export class BarCache {
     return found;
   }
 
-  /** The cached bars of a symbol, in any version. */
   get(key: string, symbol: string): CachedRun | undefined {
     return this.#entriesOf(key)?.get(symbol);
   }

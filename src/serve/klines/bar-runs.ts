@@ -9,7 +9,6 @@ import {
 } from "../../wire/kline-columns.js";
 import type { KLINE_SHAPE } from "./klines-sql.js";
 
-/** Bars as a query returns them. */
 type KlineRows = ResultColumns<typeof KLINE_SHAPE>;
 
 /** The newest bars of one symbol, ascending by timestamp. */
@@ -24,7 +23,6 @@ interface Stretch {
   readonly end: number;
 }
 
-/** All rows of one symbol. */
 export interface SymbolStretch extends Stretch {
   /** Whether each timestamp is later than the one before it. */
   readonly ascends: boolean;
@@ -150,7 +148,6 @@ export function newColumns(
   };
 }
 
-/** Bytes of memory of columns. */
 export function bytesOf({ timestamp, volume, doubles }: KlineValues): number {
   let bytes = timestamp.byteLength + volume.byteLength;
   for (const name of DOUBLE_COLUMNS) bytes += doubles[name].values.byteLength;
@@ -179,7 +176,6 @@ function volumesOf({ values, validity }: ResultColumn<"int64">, rows: number): B
   return BigInt64Array.from({ length: rows }, (_, row) => (isSet(validity, row) ? (values[row] ?? 0n) : 0n));
 }
 
-/** Makes an object with a column of doubles for each name. */
 function eachDouble(
   make: (name: (typeof DOUBLE_COLUMNS)[number], index: number) => NumberColumn,
 ): KlineValues["doubles"] {
@@ -216,7 +212,6 @@ function follows(words: Uint32Array, part: Stretch, before: Stretch | undefined)
   );
 }
 
-/** Concatenates stretches. */
 function joined(
   { timestamp, volume, doubles }: KlineValues,
   parts: readonly Stretch[],

@@ -177,13 +177,11 @@ interface EarlierBars {
   readonly symbols: readonly string[];
   /** Whether volumes are in shares. Other volumes are rounded, so minutes cannot be added to them. */
   readonly isInShares: boolean;
-  /** The labels that are requested, by symbol. */
   readonly rangeOf: (symbol: string) => TimeRange;
   /** Number of bars of each symbol that are requested. */
   readonly count: number;
   /** The files that differ between an earlier version and that of the request; undefined where they are not known. */
   readonly changesSince: (earlier: string) => FileChanges | undefined;
-  /** Reads the landed bars of symbols in files that were added. */
   readonly readAdded: (
     snapshot: Snapshot,
     symbols: readonly string[],
@@ -192,7 +190,6 @@ interface EarlierBars {
 }
 
 interface Forwarding extends EarlierBars {
-  /** Whether memory is short. */
   readonly isTight: boolean;
 }
 

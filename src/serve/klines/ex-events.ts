@@ -21,7 +21,6 @@ import { demandsOf, requestedSql } from "./requested-bars.js";
  */
 const MOST_SYMBOLS = 2000;
 
-/** The tables from which ex-events are derived. */
 export const EX_EVENT_TABLES = [BARS_1D, ...EX_RULE_TABLES];
 
 /**

@@ -13,7 +13,6 @@ export interface FileChanges {
 
 const NO_CHANGES: FileChanges = { added: [], removed: [] };
 
-/** The files that recent versions of a table added and removed. */
 export class FileHistory {
   #newest: Snapshot | undefined;
   /** The changes of each version, by the text of the version before it, oldest first. */

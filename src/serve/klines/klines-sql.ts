@@ -31,14 +31,12 @@ export const KLINE_SHAPE = {
 
 /** The parts of a query for bars. Its parameters: `$requested` and, where adjusted, `$steps`, both JSON. */
 interface KlinesSqlParts {
-  /** A SELECT over the files. */
   readonly relation: string;
   readonly bucket: Bucket;
   /** `none` also where no requested symbol has an adjustment step. */
   readonly adjustment: Adjustment;
 }
 
-/** The columns of a bar that adjustment changes. */
 const PRICES = ["open", "high", "low", "close", "prev_close", "settlement_price"] as const;
 /** The columns that some feeds set to 0 in a bar without trades. */
 const STATED: ReadonlySet<string> = new Set(["open", "high", "low"]);

@@ -25,7 +25,6 @@ import { demandsOf, isInShares, type KlinesRequest, lotOf, MINUTES_OF_A_DAY } fr
  */
 const SYMBOLS_OF_MINUTES = 200;
 
-/** Which bars of symbols are read. */
 interface BarsOfSymbols {
   readonly rangeOf: (symbol: string) => TimeRange;
   /** Most bars of each symbol: the newest ones. */
@@ -138,15 +137,12 @@ interface LandedDemand {
   readonly take?: ((bytes: number) => ArrayBuffer) | undefined;
 }
 
-/** The result of reading from segments. */
 interface SegmentResult {
   /** Undefined where the bars must be queried. */
   readonly landed?: LandedBars;
-  /** Builds the missing segments in the background. */
   readonly buildMissing?: () => void;
 }
 
-/** Reads landed bars from segments. */
 async function segmentBars(
   segments: SegmentReader,
   snapshot: Snapshot,
@@ -206,7 +202,7 @@ function landedBars(
 
 /**
  * Converts timestamps from microseconds. Most symbols have bars at the same times as the one before them: these are
- * compared and copied, which takes a quarter of the time. It is a class because it owns a copy of the last ones.
+ * compared and copied, which takes a quarter of the time.
  */
 class LandedTimes {
   readonly #words: Uint32Array;

@@ -45,7 +45,6 @@ function barOf({ timestamp, volume, doubles }: KlineValues, row: number): LastBa
   };
 }
 
-/** The bars from which the quote of a symbol is made. */
 export interface QuoteBars {
   /** The newest two daily bars, ascending. */
   readonly daily: readonly LastBar[];
@@ -53,13 +52,10 @@ export interface QuoteBars {
   readonly minutes: LastBar | undefined;
 }
 
-/** The bars of a symbol, by its index in the list of symbols that were requested. */
 type QuoteBarsAt = (index: number) => QuoteBars;
 
-/** Reads the bars from which the quotes of symbols are made. */
 export type ReadQuoteBars = (view: LakeView, symbols: readonly string[]) => Promise<QuoteBarsAt>;
 
-/** Reads the bars of quotes from the lake. */
 export const readQuoteBars: ReadQuoteBars = async (view, symbols) => {
   const inShares = await quoteBarsInShares(view, symbols);
   return (index) => {

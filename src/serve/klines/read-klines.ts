@@ -314,7 +314,6 @@ export async function* klineBlocks(
     });
 }
 
-/** Whether a request fits into one block. */
 export function isOneBlock({ symbols, count }: KlinesRequest, most: number = count): boolean {
   return symbols.length * Math.min(most, count) <= BLOCK_ROWS;
 }

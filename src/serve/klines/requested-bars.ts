@@ -48,9 +48,7 @@ export function requestedSql(parameter: string): string {
     FROM (SELECT unnest(from_json(${parameter}, '${STRUCTURE}')) AS w))`;
 }
 
-/** The inputs of a query over some symbols of a table. */
 interface Demands {
-  /** The files that could contain a requested bar. */
   readonly files: DataFile[];
   /** Symbols with a known exchange. Other symbols are in no table. */
   readonly requested: RequestedSymbols[];
@@ -66,7 +64,6 @@ export function isInShares(unitOf: (region: Region) => number): boolean {
   return REGION_NAMES.every((region) => unitOf(region) === 1);
 }
 
-/** What is requested of the symbols. */
 interface RequestedParts {
   /** The range of a symbol's landed bars. @default all of time */
   readonly rangeOf?: (symbol: string) => TimeRange;
@@ -76,7 +73,6 @@ interface RequestedParts {
   readonly unitOf?: (region: Region) => number;
 }
 
-/** Computes the inputs of a query over some symbols of a table. */
 export function demandsOf(
   snapshot: Snapshot,
   symbols: readonly string[],
@@ -114,23 +110,19 @@ export function demandsOf(
   };
 }
 
-/** Symbols of a region with the same range. */
 interface Group {
   readonly region: Region;
   readonly range: TimeRange;
   readonly requested: RequestedSymbols;
 }
 
-/** How the bars of a period are built. */
 export interface Series {
-  /** The table of the landed bars. */
   readonly table: TableSchema;
   readonly bucket: Bucket;
   /** The longest time that one bar can cover, in days; 0 where a bar is one landed bar. */
   readonly bucketDays: number;
 }
 
-/** How the bars of a period of the interface are built. */
 export function seriesOf(period: Period): Series {
   const bucket = BUCKETS[period];
   return { table: basePeriod(period) === "1m" ? BARS_1M : BARS_1D, bucket, bucketDays: longestDays(bucket) };
@@ -159,7 +151,6 @@ function reachMs(series: Series, region: Region, count: number): number {
   return Math.min(DAY_MS, (count * minutes * 2 + 10) * MINUTE_MS);
 }
 
-/** A request for bars. */
 export interface KlinesRequest {
   /** The symbols, without repeats. The response is in their order. */
   readonly symbols: readonly string[];
@@ -184,14 +175,11 @@ const STEPS = 3;
 
 const STEP_WITHIN_DAY_MS = 5 * MINUTE_MS;
 
-/** The inputs from which the ranges are computed. */
 interface LookBack {
   readonly series: Series;
   readonly region: Region;
   readonly count: number;
-  /** Range of the labels of the requested bars. */
   readonly labels: TimeRange;
-  /** Range of the bars that the table has. */
   readonly available: TimeRange;
   /**
    * An estimate of the time of the symbol's newest bar (epoch milliseconds). A wrong estimate makes reading slower, but

@@ -9,7 +9,6 @@ interface Load {
   readonly memory: LentMemory | undefined;
 }
 
-/** What a request waits with. */
 interface Waiting {
   readonly signal: AbortSignal;
   readonly memory?: LentMemory | undefined;

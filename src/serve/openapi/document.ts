@@ -24,7 +24,6 @@ interface Description {
   readonly summary: string;
   /** The schema of its query, or of its body if it is a POST. */
   readonly parameters?: z.ZodType;
-  /** The body of a successful response. */
   readonly response: z.ZodType;
   /** Errors in addition to those that every request can cause. */
   readonly errors?: readonly ErrorCode[];
@@ -177,12 +176,10 @@ export interface OpenApiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: {
     readonly securitySchemes: Readonly<Record<string, unknown>>;
-    /** Every model, request body and response, by name. */
     readonly schemas: Readonly<Record<string, JsonSchema>>;
   };
 }
 
-/** Errors that every request can cause. */
 const ANY_REQUEST: readonly ErrorCode[] = [
   "INVALID_PARAMETER",
   "UNAUTHORIZED",
@@ -192,7 +189,6 @@ const ANY_REQUEST: readonly ErrorCode[] = [
   "LAKE_UNAVAILABLE",
 ];
 
-/** The models that clients see, by their names in the document. */
 const MODELS: Readonly<Record<string, z.ZodType>> = {
   BalanceSheetRecord: balanceSheetRecord,
   CashFlowRecord: cashFlowRecord,
@@ -236,7 +232,6 @@ export function openApiDocument(): OpenApiDocument {
 
 const SCHEMAS = "#/components/schemas/";
 
-/** The schemas of all models, and of the requests and responses that contain them. */
 function modelSchemas(): Readonly<Record<string, JsonSchema>> {
   const registry = z.registry<{ id: string }>();
   for (const [id, model] of Object.entries(MODELS)) registry.add(model, { id });

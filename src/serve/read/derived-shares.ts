@@ -8,7 +8,6 @@ import type { Instrument, StatementRecord } from "../../wire/resources.js";
 import { ALL_TIME, demandsOf, requestedSql } from "../klines/requested-bars.js";
 import type { LakeVersion } from "./lake-version.js";
 
-/** The symbols that have a row in a table, at any time. */
 export async function landedSymbols(
   version: LakeVersion,
   snapshot: Snapshot,

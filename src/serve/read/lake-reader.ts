@@ -43,7 +43,6 @@ import {
 } from "./reference-data.js";
 import type { SessionPool } from "./session-pool.js";
 
-/** The calendar of each region. */
 type Calendars = Readonly<Record<Region, TradingCalendar>>;
 
 /** Reads the trading days of each region. For a region without known days, every weekday counts as a trading day. */
@@ -115,11 +114,8 @@ export interface LakeView {
   isReplaced(): boolean;
   /** What the caller may request. */
   scope(): Promise<Scope>;
-  /** Instruments, universes and exchanges. */
   reference(): Promise<ReferenceData>;
-  /** The ex-events of symbols, in the symbols' order. */
   exEvents(symbols: readonly string[]): Promise<(readonly ExEvent[])[]>;
-  /** The trading days that the lake knows. */
   calendars(): Promise<Calendars>;
   /** The latest trading day of each region with minute bars; empty where there are none. */
   latestDays(): Promise<DaysOf>;
@@ -133,10 +129,8 @@ const MOST_SYMBOLS = 100_000;
 /** Bytes of cached bars: enough for a year of daily bars of about 5,000 symbols. */
 const CACHED_BYTES = 96 * 2 ** 20;
 
-/** What the reader needs from a request. */
 export interface Reading {
   readonly caller: Caller;
-  /** Stops the request's statements. */
   readonly signal: AbortSignal;
   /** Waits until the memory budget has this number of rows. */
   readonly acquireMemory: (rows: number) => Promise<void>;
@@ -146,7 +140,6 @@ export interface Reading {
   readonly buildsSegments?: boolean;
 }
 
-/** A value derived from some tables, with the versions of these tables. */
 interface Cached<T> {
   readonly versions: string;
   readonly value: T;
@@ -237,7 +230,6 @@ export class LakeReader {
     return errors;
   }
 
-  /** Stops the verification of files. */
   async close(): Promise<void> {
     await this.#verifier?.close();
     await this.#segments?.[Symbol.asyncDispose]();

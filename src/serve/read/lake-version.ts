@@ -89,7 +89,6 @@ export class NullColumns {
   }
 }
 
-/** A damaged file: the error, and the file's stamp when it was read. */
 interface DamagedFile {
   readonly error: LakeError;
   readonly stamp: string;
@@ -196,10 +195,8 @@ interface Visible extends Known {
   readonly knownAt: number;
 }
 
-/** What a version is read with. */
 interface LakeSource {
   readonly lake: Lake;
-  /** Reads a table's newest snapshot. */
   readonly read: Lake["snapshot"];
   readonly pool: SessionPool;
   /** Verifies the files that are read. Undefined: files are not verified. */

@@ -12,7 +12,6 @@ import {
 import type { ExchangeSummary, Instrument, UniverseSummary } from "../../wire/resources.js";
 import type { LakeVersion } from "./lake-version.js";
 
-/** The tables that contain reference data. */
 export const REFERENCE_TABLES = [INSTRUMENTS, UNIVERSES, UNIVERSE_MEMBERS, EXCHANGES] as const;
 
 /** The newest reference data, in the form of responses. */
@@ -33,7 +32,6 @@ export const EXT_TYPE: Readonly<Record<Region, string>> = {
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** Reads the current rows of the reference tables. */
 export async function loadReferenceData(version: LakeVersion): Promise<ReferenceData> {
   return version.query(async (session) => {
     const current = (table: TableSchema, key: string) => currentRows(version, session, table, key);

@@ -26,7 +26,6 @@ interface Connection {
 export class SessionPool {
   readonly #pool: KeyedPool<Connection>;
   readonly #openRoot: () => Promise<Root>;
-  /** The database of new connections. */
   #root: Root;
   /** The database that replaces a broken one, while it is opened. */
   #opening: Promise<void> | undefined;

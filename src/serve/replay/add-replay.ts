@@ -15,7 +15,6 @@ import { RequestError } from "../http/request-error.js";
 import type { Caller } from "../keys/key-ring.js";
 import { instantText, ReplayClock } from "./replay-clock.js";
 
-/** The times and regions of a lake that can be replayed. */
 interface ReplayRange {
   /** From the first day with a bar to the end of the last one, epoch milliseconds. */
   readonly range: TimeRange;
@@ -103,7 +102,6 @@ function withDay(text: string, regions: ReplayRange["regions"]): string {
   return `${newest}T${minute}${rest}${offset ?? ""}`;
 }
 
-/** The path that shows and sets the time of a replay. */
 export const REPLAY_PATH = "/replay";
 /** Header of each response: the replayed time, ISO 8601 in UTC. */
 export const REPLAY_TIME_HEADER = "x-replay-time";

@@ -76,7 +76,6 @@ interface StreamOptions {
   readonly clock: Pick<Clock, "now" | "monotonic" | "sleep">;
   readonly logger: ServiceLogger | undefined;
   readonly maxSymbols: number | undefined;
-  /** Whether the lake is replayed. */
   readonly isReplayed: boolean;
   /** Registers a function that is called when the replay is set to an earlier time; returns one that removes it. */
   readonly onSetBack: (listener: () => void) => () => void;
@@ -84,7 +83,6 @@ interface StreamOptions {
   readonly takeQuota: (caller: Caller) => Promise<void>;
   /** Waits until quotes may have changed. */
   readonly nextChange: (signal: AbortSignal) => Promise<void>;
-  /** Headers of the response to a handshake. */
   readonly headers: () => readonly string[];
 }
 

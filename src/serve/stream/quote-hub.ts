@@ -23,7 +23,6 @@ const BLOCK_SYMBOLS = 1000;
 const MOST_SUBSCRIPTIONS = 1_000_000;
 /** Number of unknown symbols after which a command stops reading symbols. */
 const MOST_UNKNOWN = 1000;
-/** Number of unknown symbols that an error names. */
 const NAMED_SYMBOLS = 5;
 
 interface HubOptions {

@@ -96,7 +96,6 @@ export class QuoteStream {
   /** The owner of its key, as the keys were last read. */
   caller: Caller;
   readonly path: StreamPath;
-  /** The symbols to which it is subscribed. */
   readonly symbols = new Set<string>();
   readonly #socket: WebSocket;
   readonly #clock: Pick<Clock, "now" | "monotonic">;
@@ -110,9 +109,7 @@ export class QuoteStream {
   #closingSince: number | undefined;
   #heardAt: number;
   #pingedAt: number;
-  /** Number of quotes that were sent. */
   sent = 0;
-  /** Resolves when the connection has ended. */
   readonly closed: Promise<void>;
 
   constructor(

@@ -32,7 +32,6 @@ export class RegionBars {
     this.#onFault = onFault;
   }
 
-  /** The bars of symbols at the as-of time of a view. */
   read: ReadQuoteBars = async (view, symbols) => {
     const until = view.version.visibleUntil ?? view.now;
     const day = await this.#dayAt(await daySegment(view, this.#region), until);
@@ -135,7 +134,6 @@ export class ReplayedBars {
     this.#onFault = onFault;
   }
 
-  /** The bars of symbols at the as-of time of a view. */
   read: ReadQuoteBars = async (view, symbols) => {
     const groups = groupBy(symbols.keys(), (index) => regionOf(symbols[index] as string));
     const found: QuoteBars[] = symbols.map(() => NO_BARS);
@@ -150,7 +148,6 @@ export class ReplayedBars {
     return (index) => found[index] ?? NO_BARS;
   };
 
-  /** Frees the bars of a symbol that is no longer requested. */
   forget(symbol: string): void {
     const region = regionOf(symbol);
     if (region !== undefined) this.#regions.get(region)?.forget(symbol);

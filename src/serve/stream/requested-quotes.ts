@@ -23,7 +23,6 @@ export class RequestedQuotes {
   readonly #bars: ReplayedBars;
   readonly #visibleNow: () => number;
   readonly #symbols = new Set<string>();
-  /** The as-of time of the bars. */
   #at = Number.NEGATIVE_INFINITY;
   /** The end of the read that began last. Reads run one at a time. */
   #turn: Promise<unknown> = Promise.resolve();
@@ -33,7 +32,6 @@ export class RequestedQuotes {
     this.#visibleNow = visibleNow;
   }
 
-  /** The bars of symbols at the as-of time of a view. */
   read: ReadQuoteBars = (view, symbols) => {
     if (symbols.length > MOST_SYMBOLS) return readQuoteBars(view, symbols);
     const reading = this.#turn.then(() => this.#read(view, symbols));

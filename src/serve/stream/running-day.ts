@@ -20,7 +20,6 @@ import { type Minutes, type ReadLake, readMinutes } from "./read-lake.js";
  * final, and no new day begins.
  */
 export interface DaySegment {
-  /** The versions of the tables of bars. */
   readonly versions: string;
   /** Identifies the period: two periods of a region with the same key are the same. */
   readonly key: string;
@@ -30,7 +29,6 @@ export interface DaySegment {
   readonly end: number;
 }
 
-/** The period of a region that contains the as-of time of a view. */
 export async function daySegment(view: LakeView, region: Region): Promise<DaySegment> {
   const until = view.version.visibleUntil ?? view.now;
   const [versions, days] = [await barVersions(view), await view.latestDays()];
@@ -45,7 +43,6 @@ export async function daySegment(view: LakeView, region: Region): Promise<DaySeg
   };
 }
 
-/** The versions of the tables of bars that a view reads. */
 async function barVersions({ version }: LakeView): Promise<string> {
   return versionsOf([await version.snapshot(BARS_1D), await version.snapshot(BARS_1M)]);
 }
@@ -58,7 +55,6 @@ interface RunningBars {
   readonly region: Region;
   /** The latest day of the region if it is not final: only then its minutes make a daily bar. */
   readonly runningDay: TimeRange | undefined;
-  /** The previous close that the exchange states before the running day begins. */
   readonly statedPrevClose: number | null;
   daily: readonly LastBar[];
   /** The ended minutes of the latest day as one bar; its volume is in shares. */
@@ -121,7 +117,6 @@ export class MinuteBlock {
       addMinute(this.#bars[positions[this.#next] as number] as RunningBars, this.#minutes, this.#next);
   }
 
-  /** Whether all minutes have been added. */
   get isUsed(): boolean {
     return this.#next === this.#minutes.rows;
   }
@@ -144,7 +139,6 @@ export class RunningDay {
   readonly #ending = new AbortController();
   readonly #bars = new Map<string, RunningBars>();
   readonly #blocks = new Set<MinuteBlock>();
-  /** The as-of time of all bars. */
   #at: number;
   /** The blocks contain the minutes up to this instant, except those of recently added symbols (`#uncovered`). */
   #coveredUntil: number;
@@ -191,7 +185,6 @@ export class RunningDay {
     }
   }
 
-  /** Frees the bars of a symbol that is no longer requested. */
   forget(symbol: string): void {
     const bars = this.#bars.get(symbol);
     if (bars === undefined) return;
@@ -217,7 +210,6 @@ export class RunningDay {
     return until === this.#at || (until <= this.#coveredUntil && this.#uncovered.size === 0);
   }
 
-  /** Reads minutes ahead in the background. */
   readAhead(): void {
     this.#filling ??= this.#fill()
       .catch((error: unknown) => {

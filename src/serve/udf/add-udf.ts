@@ -23,11 +23,8 @@ const LONG: Partial<Record<Period, string>> = { "1d": "1D", "1w": "1W", "1M": "1
 const RESOLUTIONS = new Map(PERIODS.map((period) => [LONG[period] ?? period.slice(0, -1), period]));
 const INTRADAY = [...RESOLUTIONS.keys()].filter((name) => /^\d+$/.test(name));
 
-/** Begin of the paths. */
 export const UDF_PATH = "/udf";
-/** Most bars of a response. */
 const MOST_BARS = 10_000;
-/** Most instruments that a search returns. */
 const MOST_FOUND = 100;
 const DAY_SECONDS = DAY_MS / 1000;
 
@@ -203,7 +200,6 @@ const history: Answer = async (view, { symbol, resolution, from, to, countback }
   return { s: "ok", t: shown.map((at) => times[at]), o, h, l, c, v: pick(values.volume) };
 };
 
-/** Ex-dates with their factors, and dates on which statements were announced. */
 const marks: Answer = async (view, { symbol, from, to }) => {
   await regionFor(view, symbol);
   const [events = []] = await view.exEvents([symbol]);

@@ -9,7 +9,6 @@ import { type KlineWriter, klineWriter } from "../prices/daily-bars.js";
 import { dayKeyOf, isSuspended } from "../prices/price-path.js";
 import { type DayShape, emptyShape, hasAuction, shapeDay } from "./day-shape.js";
 
-/** The minute bars that a day of a region can have. */
 interface SessionMinutes {
   /** In minutes after local midnight: the END of each minute. In CN the first one is that of the auction, 09:30. */
   readonly labels: Int16Array;

@@ -15,7 +15,6 @@ interface Terms {
   readonly price?: number;
 }
 
-/** One version of a corporate action. */
 export interface ActionVersion extends Terms {
   readonly symbol: string;
   readonly ex_date: TradingDate;

@@ -96,7 +96,6 @@ export function isSuspended(kind: number): boolean {
   return kind >= DAY_KIND.suspendedAbsent;
 }
 
-/** The seed of all random values of an instrument's day. */
 export function dayKeyOf(instrument: SimInstrument, calendar: RegionCalendar, dayIndex: number): number {
   return mix(instrument.key, calendar.epochDays[dayIndex] as number);
 }

@@ -22,7 +22,6 @@ export function Command({ command }: { readonly command: string }) {
   );
 }
 
-/** How runs and requests end, in Chinese. */
 const CHINESE: Readonly<Record<RunStatus | RequestStatus, string>> = {
   complete: "完整",
   partial: "部分",
@@ -35,7 +34,6 @@ const CHINESE: Readonly<Record<RunStatus | RequestStatus, string>> = {
   lost: "丢失",
 };
 
-/** How a run or a request has ended, in the language of the browser. */
 export function statusText(status: RunStatus | RequestStatus): string {
   return isChinese ? CHINESE[status] : status;
 }

@@ -2,7 +2,6 @@ import { useEffect, useState } from "preact/hooks";
 import type { FaultReport } from "../page-data.js";
 import { text } from "./texts.js";
 
-/** The error of a request that was refused, or got no response. */
 export class Fault extends Error {
   readonly hint: string | null;
   readonly status: number;

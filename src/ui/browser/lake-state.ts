@@ -7,7 +7,6 @@ import { apiAddress, askJson, type Fault, faultOf } from "./fetch-data.js";
 /** How often a page checks whether the lake has changed, in milliseconds. */
 const CHECK_MS = 4000;
 
-/** The state of the lake that the page shows. */
 export interface ShownState {
   readonly report: LakeReport | undefined;
   readonly fault: Fault | undefined;

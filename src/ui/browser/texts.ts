@@ -1,6 +1,5 @@
 import { languageOf } from "../../core/language.js";
 
-/** Whether the browser prefers Chinese. */
 export const isChinese =
   // Not every version of Node has it, in which tests load this file.
   languageOf((globalThis as { readonly navigator?: { readonly language: string } }).navigator?.language) ===

@@ -25,14 +25,12 @@ const PAGE_POLICY: Readonly<Record<string, string>> = {
   "cache-control": "no-store",
 };
 
-/** The parts of a request that show who sends it. */
 interface Visitor {
   readonly host: string | undefined;
   readonly origin: string | undefined;
   /** The header `sec-fetch-site`, in which the browser states where the request comes from. */
   readonly site: string | undefined;
   readonly cookie: string | undefined;
-  /** The token in the address. */
   readonly token: string | undefined;
 }
 
@@ -66,7 +64,6 @@ export class Access {
     return token;
   }
 
-  /** Judges a request before any part of it is used. */
   judge({ host, origin, site, cookie, token }: Visitor): Verdict {
     const hosts = ["127.0.0.1", "localhost", "[::1]"].map((name) => `${name}:${this.#port}`);
     // This also refuses a host name that another site has pointed to this machine (DNS rebinding).

@@ -13,12 +13,10 @@ import type { WorkspaceParts } from "../workspace-parts.js";
 import { stateOf } from "./lake-routes.js";
 import { dateOf, goneSignal, oneOf, queryOf, required } from "./request-use.js";
 
-/** Most instruments that a search returns. */
 const MOST_FOUND = 12;
 /** Most symbols of a comparison; the page has four. */
 const MOST_COMPARED = 16;
 
-/** Routes of the view Instrument, and of the search in the frame. */
 export function addInstrumentRoutes(app: FastifyInstance, parts: WorkspaceParts): void {
   const { readers, segments } = parts;
   const lists = new InstrumentLists();

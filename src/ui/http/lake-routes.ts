@@ -15,14 +15,12 @@ import type { LakeState } from "../session/lake-states.js";
 import type { WorkspaceParts } from "../workspace-parts.js";
 import { goneSignal, oneOf, queryOf, ResultCache, regionIn, required } from "./request-use.js";
 
-/** Most runs in the list, the newest first. */
 const MOST_RUNS = 12;
 /** Most instruments of which a page requests the newest bar. */
 const MOST_QUOTED = 200;
 /** Coverage is computed again after this time in milliseconds, because sessions begin and holes become due. */
 const COVERAGE_MS = 300_000;
 
-/** Routes of the view Lake, and of the state that all views show. */
 export function addLakeRoutes(app: FastifyInstance, parts: WorkspaceParts): void {
   const { lake, states, readers, clock } = parts;
   const shownAt = ({ known, asOf }: LakeState): KnownAt => known?.knownAt ?? asOf ?? clock.now();
@@ -110,7 +108,6 @@ const TYPES = {
   arrow: "application/vnd.apache.arrow.file",
 } as const;
 
-/** Routes of the results of a notebook: ranges of their rows, and files. */
 export function addResultRoutes(app: FastifyInstance, { results }: WorkspaceParts): void {
   app.get("/api/result", async (request, reply) => {
     const query = queryOf(request);

@@ -163,7 +163,6 @@ export function addNotebookRoutes(app: FastifyInstance, parts: WorkspaceParts): 
   });
 }
 
-/** The file that a body names, with the hash of the content that the page has read. */
 function fileIn(body: unknown): { readonly name: string; readonly before: string } {
   return { name: textIn(body, "name"), before: textIn(body, "before") };
 }
@@ -180,12 +179,10 @@ function notebookIn(
   };
 }
 
-/** The versions of a state, for another process. */
 function shownLake({ pointInTime }: LakeState, { lake }: WorkspaceParts): ShownLake {
   return { location: lake.location, views: lake.userViews?.folder, pointInTime };
 }
 
-/** The values of parameters in an address. */
 function givenIn(request: FastifyRequest): ReadonlyMap<string, string> {
   return new Map(
     [...queryOf(request)].flatMap(([name, value]) =>

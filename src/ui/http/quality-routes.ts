@@ -33,7 +33,6 @@ const LEDGER_MS = 300_000;
 const MOST_CACHED = 200;
 /** Most ledgers that are cached. Each contains the gaps of every symbol. */
 const MOST_LEDGERS = 2;
-/** Longest text of a filter. */
 const MOST_TEXT = 200;
 
 /** The subject of a request, and a signal that aborts when its page is closed. */

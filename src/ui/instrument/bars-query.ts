@@ -9,7 +9,6 @@ import { REGIONS } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";
 import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 
-/** Which bars are read. */
 export interface BarsRequest {
   readonly symbol: string;
   readonly period: Period;
@@ -49,7 +48,6 @@ const WINDOW_DAYS: Readonly<Record<Period, number | undefined>> = {
  */
 const WIDENING = 5;
 
-/** A source of bars. */
 interface BarsSource {
   readonly snapshots: readonly Snapshot[];
   /** The bars of the request from a date, in the order of time. @param from the first date. @default everything */
@@ -78,7 +76,6 @@ export async function readBars({ snapshots, read }: BarsSource, request: BarsReq
   }
 }
 
-/** The bars of a request from a date, read through the views. */
 export async function queryBars(
   { session }: Pick<Reader, "session">,
   request: BarsRequest,

@@ -4,7 +4,6 @@ import { regionOf } from "../../market/symbol.js";
 import type { FoundInstrument } from "../page-data.js";
 import type { LakeState } from "../session/lake-states.js";
 
-/** An instrument of the list, with the texts that a search compares. */
 export interface ListedInstrument extends FoundInstrument {
   /** Lower-case texts: symbol, name, English name. */
   readonly texts: readonly [symbol: string, name: string, nameEn: string];
@@ -50,7 +49,6 @@ export function findInstruments(
 /** Number of states whose lists are cached: the newest, and one of the past. */
 const MOST_LISTS = 2;
 
-/** The instruments of one state. */
 interface InstrumentList {
   /** The instruments for which the lake has metadata. They are available before bars are read. */
   readonly named: Promise<readonly ListedInstrument[]>;
@@ -59,7 +57,6 @@ interface InstrumentList {
   isWhole: boolean;
 }
 
-/** Runs a function with a session over a state. */
 type Read = (use: (reader: Reader) => Promise<FoundInstrument[]>) => Promise<FoundInstrument[]>;
 
 /**

@@ -19,7 +19,6 @@ import type { ListedInstrument } from "./instrument-lists.js";
 const MOST_ANNOUNCED = 400;
 /** Most ex-events, and most corporate actions, that are listed: the newest ones. */
 const MOST_EVENTS = 1000;
-/** Most periods in the table of statements. */
 const MOST_PERIODS = 60;
 
 /**

@@ -20,13 +20,12 @@ import type { BarsRequest } from "./bars-query.js";
  */
 interface SegmentChart {
   readonly batch?: RecordBatch;
-  /** Builds the missing segments in the background. */
   readonly buildMissing?: () => void;
 }
 
 /**
  * Reads bars of a chart from segments, without a session: minutes, days, and periods that are made from days. They
- * equal the rows of `adjusted`, which a test verifies. It is a class because it owns the reader of segments.
+ * equal the rows of `adjusted`, which a test verifies.
  */
 export class SegmentBars implements AsyncDisposable {
   readonly #segments: SegmentReader;
@@ -74,7 +73,6 @@ export class SegmentBars implements AsyncDisposable {
   }
 }
 
-/** The stored columns from which the bars of a chart are made. */
 const STORED_COLUMNS: ReadonlySet<string> = new Set([
   "trade_date",
   "timestamp",
@@ -124,7 +122,6 @@ function statePrices(bars: Bars): void {
   }
 }
 
-/** Landed bars in the form of a chart. */
 function chartRows(bars: Bars): ChartRows {
   const { rows, columns } = bars;
   const doubles = (name: string): Float64Array => new Float64Array(memoryOf(bars, name), 0, rows);

@@ -12,7 +12,6 @@ import { BARS_1D, BARS_1M } from "../../schema/bars.js";
 import type { CoverageReport, MissingReport, MonthReport } from "../page-data.js";
 import type { LakeState } from "../session/lake-states.js";
 
-/** Most symbols of a month that are listed. */
 const MOST_LISTED = 300;
 /** The periods whose requests are recorded in the ledger, with their tables. */
 export const PERIODS_OF_LEDGER: readonly { readonly period: LandedPeriod; readonly dataset: string }[] = [
@@ -117,7 +116,6 @@ function sessionsOf({ session }: Reader): Promise<{ region: Region; month: strin
   );
 }
 
-/** Numbers of minute bars by region and month, from the log: a file belongs to one month. */
 function minuteMonths({ snapshots }: Reader): { region: Region; month: string; rows: number }[] {
   const snapshot = snapshots.find(({ table }) => table === BARS_1M);
   return [...(snapshot?.files.values() ?? [])].flatMap(({ partitionValues, stats }) => {

@@ -107,7 +107,6 @@ const MOST_TRADED = 5;
 /** Number of days within which the previous bar is searched for: longer than any holiday. */
 const LOOK_BACK_DAYS = 21;
 
-/** The part of a report that SQL computes. */
 type MarketRow = Omit<MarketReport, "region" | "status" | "traded"> & { readonly region: string };
 
 /** The columns of a {@link QuoteReport}, and its source, for rows of {@link quotedSql}. */

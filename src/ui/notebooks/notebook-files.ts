@@ -214,10 +214,8 @@ async function linkIfAbsent(file: string, path: string): Promise<boolean> {
   }
 }
 
-/** A notebook in the state in which a page has read it. */
 interface KnownFile {
   readonly name: string;
-  /** Hash of the file's content as the page read it. */
   readonly before: string;
 }
 

@@ -32,14 +32,11 @@ export function lineText(line: NotebookLine): string {
 
 /** Most rows of a table in the page, and most rows that a chart draws. */
 const MOST_ROWS = { table: 2000, chart: 50_000 } as const;
-/** Most characters of the HTML of a cell. */
 const MOST_HTML = MOST_TEXT / 2;
-/** Most values in a list of options. */
 const MOST_OPTIONS = 2000;
 
 interface RunUse {
   readonly clock: Clock;
-  /** Is called when a cell begins. */
   readonly onCell: (cell: Cell) => void;
   /** Returns the results that were stored since its last call. */
   readonly taken: () => readonly ResultReport[];

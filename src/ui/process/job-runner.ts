@@ -29,14 +29,12 @@ import type {
   StoredResult,
 } from "./jobs.js";
 
-/** Where the output of a job goes. */
 interface JobOutput {
   /** Passes a piece on, and waits until it was taken. */
   readonly piece: (text: string) => Promise<void>;
   readonly note: (note: JobNote) => void;
 }
 
-/** A session over versions of a lake, and what is known of the lake's files. */
 interface Source extends Disposable {
   readonly reader: Reader;
   readonly addVerified: (files: VerifiedFiles) => void;
@@ -49,7 +47,7 @@ const PIECE = 2 ** 20;
 
 /**
  * Performs jobs in this process, one at a time. It has no limits: the process ends where they are exceeded. What the
- * first job needs is opened at once. It is a class because it owns the databases.
+ * first job needs is opened at once.
  */
 export class JobRunner {
   readonly #setting: ProcessSetting;

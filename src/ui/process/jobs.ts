@@ -8,7 +8,6 @@ import type { PointInTime } from "../../lake/lake.js";
 import type { Notebook } from "../../notebook/notebook.js";
 import type { SessionLimits } from "../session/session-limits.js";
 
-/** An error as plain data. */
 interface ErrorData {
   readonly kind: "usage" | "query" | "barlake" | "other";
   readonly message: string;
@@ -25,7 +24,6 @@ export function errorData(error: unknown): ErrorData {
   return { kind, message, hint: error.hint?.slice(0, MOST_MESSAGE) };
 }
 
-/** The error of which the data was made. */
 export function errorOf({ kind, message, hint }: ErrorData): Error {
   if (kind === "usage") return new UsageError(message, { hint });
   if (kind === "query") return new QueryError(message, "", { hint });
@@ -38,7 +36,6 @@ export function errorOf({ kind, message, hint }: ErrorData): Error {
  */
 export const MOST_TEXT = 32 * 2 ** 20;
 
-/** Formats in which a result can be exported. */
 export const EXPORT_FORMATS = ["csv", "parquet", "arrow"] as const;
 
 export type ExportFormat = (typeof EXPORT_FORMATS)[number];
@@ -49,22 +46,18 @@ export type ExportFormat = (typeof EXPORT_FORMATS)[number];
 
 /** The folders and limits of a process. It gets them before its first job. */
 export interface ProcessSetting {
-  /** Folder of the workspace, in which its stored results are. */
   readonly results: string;
   /** Folder of the results that this process stores. The workspace moves them, and deletes the folder with the process. */
   readonly ownResults: string;
-  /** Folder in which the process spills. */
   readonly spill: string;
   readonly limits: Required<SessionLimits>;
   /** The versions that the first job probably reads; undefined where nothing is known about it. */
   readonly lake: ShownLake | undefined;
   /** How long failed requests to a lake in a store are repeated. */
   readonly patience: StorePatience | undefined;
-  /** The files of the lake that need not be verified again. */
   readonly verified: VerifiedFiles;
 }
 
-/** The versions of a lake that a page shows. */
 export interface ShownLake {
   readonly location: string;
   /** Folder of the user's own views; undefined: there are only those of the lake. */
@@ -72,7 +65,6 @@ export interface ShownLake {
   readonly pointInTime: PointInTime;
 }
 
-/** A notebook with the values of its parameters. */
 interface NotebookJob {
   readonly lake: ShownLake;
   readonly notebook: Notebook;
@@ -102,18 +94,15 @@ export interface QueryJob {
   readonly sql: string;
   /** Of the parameters `$name`. */
   readonly values: QueryValues;
-  /** Most rows of the answer. */
   readonly mostRows: number;
   /** Most bytes of the columns and rows as JSON. */
   readonly mostBytes: number;
 }
 
-/** The first rows of a query. */
 export interface QueryAnswer {
   readonly columns: readonly ResultColumn[];
   /** int64 and decimals are numbers where these have all digits; dates, times, lists and structs are DuckDB's text. */
   readonly rows: readonly (readonly PlainValue[])[];
-  /** Whether there are more. */
   readonly isCut: boolean;
 }
 
@@ -128,7 +117,6 @@ export interface PlanJob {
 export interface RowsJob extends RowsChoice {
   readonly kind: "rows";
   readonly id: string;
-  /** Number of rows of the whole result. */
   readonly rows: number;
   readonly from: number;
   readonly count: number;
@@ -143,18 +131,14 @@ export interface RowsChoice {
   readonly contains?: string | undefined;
 }
 
-/** Writes a stored result into a file. */
 export interface ExportJob {
   readonly kind: "export";
   readonly id: string;
   readonly format: ExportFormat;
-  /** Path of the new file. */
   readonly file: string;
 }
 
-/** What a process gets when it begins a job. */
 export interface JobStart {
-  /** The files of the lake that were verified since the process was started. */
   readonly verified: VerifiedFiles;
   /** Most bytes of the results that the job may store. */
   readonly resultBytes: number;
@@ -162,15 +146,12 @@ export interface JobStart {
 
 export type Job = RunJob | PageJob | QueryJob | PlanJob | RowsJob | ExportJob;
 
-/** A result that a process has stored. */
 export interface StoredResult {
   readonly id: string;
   readonly rows: number;
-  /** Size of its file. */
   readonly bytes: number;
 }
 
-/** What a process reports while it performs a job. */
 export type JobNote =
   /** The cell that begins on this line of the file is run now. */
   | { readonly kind: "cell"; readonly line: number }
@@ -178,14 +159,12 @@ export type JobNote =
   /** These files of the lake were verified. */
   | { readonly kind: "verified"; readonly files: VerifiedFiles };
 
-/** What the workspace sends to a process. */
 export type ToProcess =
   | { readonly kind: "setting"; readonly setting: ProcessSetting }
   | { readonly kind: "job"; readonly job: Job; readonly start: JobStart }
   /** The last piece was taken: the next one may follow. */
   | { readonly kind: "taken" };
 
-/** What a process sends to the workspace. */
 export type FromProcess =
   /** The process has the job. This is its first message. */
   | { readonly kind: "begun" }

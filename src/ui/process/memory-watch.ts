@@ -5,7 +5,6 @@ const EVERY_MS = 50;
 /** Milliseconds after which a process whose parent has ended is killed: by then it has deleted its folders. */
 const ORPHAN_MS = 5000;
 
-/** What the thread is given. */
 export interface MemoryWatch {
   readonly mostBytes: number;
   readonly everyMs: number;

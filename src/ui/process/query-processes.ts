@@ -22,7 +22,6 @@ export function makeWorkspaceFolder(place = tmpdir()): string {
   return mkdtempSync(join(place, processFolderPrefix("ui")));
 }
 
-/** A use of a process. */
 interface JobUse {
   /** Ends the job, and its process, because the page was closed. */
   readonly signal: AbortSignal;
@@ -32,7 +31,6 @@ interface JobUse {
   readonly resultBytes?: () => number;
 }
 
-/** Takes the output of a job. */
 interface OutputReceiver {
   /** Takes a piece. The next one is sent when it has resolved. @param signal aborts when the job must end. */
   readonly piece: (text: string, signal: AbortSignal) => Promise<void>;
@@ -45,13 +43,12 @@ const MOST_BUSY = 3;
 /** Most jobs with statements of users at the same time, so that rows of results need not wait for these. */
 export const MOST_FOREIGN = 2;
 
-/** For what reads nothing of the lake. */
 const NONE: VerifiedFiles = { content: [], footers: [] };
 
 /**
  * Processes that run the statements of users, and read their results, so that no statement can take the memory or the
  * time of the workspace: its process is killed. A process with statements of users has one job; for others a process
- * is used again. One idle process waits for the next job. It is a class because it owns the processes and their folder.
+ * is used again. One idle process waits for the next job.
  */
 export class QueryProcesses implements AsyncDisposable {
   readonly #lake: Lake;
@@ -70,7 +67,6 @@ export class QueryProcesses implements AsyncDisposable {
     this.#limits = sessionLimits(limits);
   }
 
-  /** The folder of the stored results. */
   get folder(): string {
     this.#folder ??= makeWorkspaceFolder();
     return this.#folder;
@@ -96,7 +92,6 @@ export class QueryProcesses implements AsyncDisposable {
     return running;
   }
 
-  /** Kills all processes, and deletes their folder. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort(new QueryError("the workspace is closing", ""));
     await Promise.all(this.#jobs);

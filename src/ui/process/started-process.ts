@@ -15,7 +15,6 @@ import {
   type ToProcess,
 } from "./jobs.js";
 
-/** Takes the output of a job. */
 interface JobReceiver {
   /** Takes a piece. The next one is sent when it has resolved. */
   readonly piece: (text: string) => Promise<void>;
@@ -29,7 +28,6 @@ const SOURCE = new URL("./query-process.ts", import.meta.url);
 /** Most characters of what a process has printed that an error shows. */
 const MOST_PRINTED = 500;
 
-/** A process for jobs, one at a time. It is a class because it owns the process, and the folders to which that writes. */
 export class StartedProcess {
   readonly setting: ProcessSetting;
   readonly #child: ChildProcess;
@@ -131,7 +129,6 @@ export class StartedProcess {
   }
 }
 
-/** The path of the program, and the options of Node with which it runs. */
 function programOf(): readonly [path: string, options: string[]] {
   // The watched memory is the limit, and not that of JavaScript, whose excess would end the process with a report.
   const heap = "--max-old-space-size=4096";

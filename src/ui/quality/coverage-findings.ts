@@ -18,7 +18,6 @@ import {
 import { type QualityRule, UNEXPLAINED } from "./quality-rules.js";
 import { type FindingsFilter, NO_REGION } from "./read-findings.js";
 
-/** The days that a symbol lacks, by table of bars. */
 interface SymbolGaps {
   readonly symbol: string;
   readonly region: string;
@@ -50,7 +49,6 @@ export async function ledgerGaps(parts: {
   return hasAsked ? gaps : undefined;
 }
 
-/** The stretches of days of one symbol that a rule and a filter select. */
 function stretchesOf(
   { stretches }: SymbolGaps,
   rule: Pick<QualityRule, "name">,
@@ -86,7 +84,6 @@ function subjectsOf(
   return subjects.sort((a, b) => b.findings - a.findings || compareText(a.subject, b.subject));
 }
 
-/** Counts the days of symbols that a rule of the ledger finds, by region. */
 export function countGaps(gaps: LedgerGaps, rule: Pick<QualityRule, "name">): RuleCount {
   if (gaps === undefined) return { counts: [], unknown: "imported" };
   const regions = groupBy(subjectsOf(gaps, rule, {}), ({ region }) => region);
@@ -104,7 +101,6 @@ export function countGaps(gaps: LedgerGaps, rule: Pick<QualityRule, "name">): Ru
   return { counts: counts.sort((a, b) => b.findings - a.findings), unknown: null };
 }
 
-/** A page of the symbols that lack days. */
 export function gapSubjects(
   gaps: NonNullable<LedgerGaps>,
   rule: Pick<QualityRule, "name">,

@@ -2,7 +2,6 @@ import type { Severity } from "../../lake/maintenance/check/finding.js";
 
 /* The JSON of the view Data quality. Days are `YYYY-MM-DD` in the exchange's zone. */
 
-/** Which table has the bars of a finding, and which of them are shown. */
 export type Evidence =
   /** Daily bars. */
   | "days"
@@ -13,7 +12,6 @@ export type Evidence =
   /** No bars: the values of the finding are sufficient. */
   | "none";
 
-/** A rule that is checked on the rows of a lake. */
 export interface RuleReport {
   readonly name: string;
   readonly severity: Severity;
@@ -21,16 +19,13 @@ export interface RuleReport {
   readonly explanation: string;
 }
 
-/** The rules, the worst first. */
 export interface RulesReport {
   readonly rules: readonly RuleReport[];
   /** The command that checks all rules without a time limit. */
   readonly command: string;
-  /** The command that finds damaged files, for which there is no rule. */
   readonly damage: string;
 }
 
-/** The number of findings of a rule in one region. */
 export interface RegionCount {
   /** Null where a symbol's exchange is not known. */
   readonly region: string | null;
@@ -50,7 +45,6 @@ export interface RuleCount {
   readonly unknown: UnknownReason | null;
 }
 
-/** The findings about one symbol, or about a region as a whole. */
 export interface SubjectReport {
   readonly subject: string;
   readonly region: string | null;
@@ -59,7 +53,6 @@ export interface SubjectReport {
   readonly last: string | null;
 }
 
-/** A page of a list. */
 export interface ListPage<T> {
   readonly rows: readonly T[];
   readonly total: number;
@@ -88,30 +81,24 @@ export interface FindingReport {
   readonly at: string | null;
   /** A command that repairs the finding; null where there is none. */
   readonly repairs: string | null;
-  /** A command that shows details. */
   readonly explains: string;
 }
 
-/** The findings about one subject. */
 export interface FindingsReport extends ListPage<FindingReport> {
   readonly columns: readonly ColumnReport[];
 }
 
-/** The bars around a finding. */
 export interface EvidenceReport {
   readonly columns: readonly ColumnReport[];
   readonly rows: readonly {
     readonly values: readonly CellValue[];
-    /** Whether the finding is about this bar. */
     readonly isInQuestion: boolean;
     /** Its time on the axis of the chart: seconds of the exchange's local time; for days, of midnight of the date. */
     readonly time: number;
   }[];
-  /** Whether there are more bars in question than those that are listed. */
   readonly hasMore: boolean;
 }
 
-/** Number of rows on a page of a list. */
 export const PAGE_ROWS = 100;
 /** Most pages that can be opened. Rows after them are found with a narrower filter. */
 export const MOST_PAGES = 50;

@@ -3,11 +3,9 @@ import { type Audit, readAudits } from "../../jobs/maintenance/audit-lake.js";
 import type { Severity } from "../../lake/maintenance/check/finding.js";
 import type { Evidence, RuleReport } from "./quality-data.js";
 
-/** A rule whose findings come from a query, or from the ledger of requests. */
 export interface QualityRule extends RuleReport {
   /** The query of the findings; undefined for the rules of the ledger. */
   readonly sql: string | undefined;
-  /** Returns which bars are shown for findings of a table. */
   readonly evidence: (dataset: string | null) => Evidence;
   /** The table of the findings, for rules without the column `dataset`. */
   readonly dataset: string;

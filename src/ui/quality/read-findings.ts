@@ -24,7 +24,6 @@ import type { QualityRule } from "./quality-rules.js";
 export interface FindingsFilter {
   /** A region; `-` for symbols whose exchange is not known. */
   readonly region?: string | undefined;
-  /** A part of the symbol's text. */
   readonly symbol?: string | undefined;
   readonly from?: string | undefined;
   readonly to?: string | undefined;
@@ -39,9 +38,7 @@ export const NO_REGION = "-";
 const FIRST = ["trade_date", "first_date", "announce_date", "first_period"];
 const LAST = ["trade_date", "last_date", "announce_date", "last_period"];
 
-/** The query of a rule in the form that the views need. */
 interface FindingsQuery {
-  /** The columns of the rule, in their order. */
   readonly columns: readonly { readonly name: string; readonly type: string }[];
   /** The rule's columns and `f_subject`, `f_region`, `f_first`, `f_last`, `f_dataset`, `f_at` (the bar's label, ISO 8601). */
   readonly sql: string;
@@ -109,7 +106,6 @@ function isoSql(timestamp: string): string {
 
 type SqlRule = QualityRule & { readonly sql: string };
 
-/** Counts the findings of a rule, by region. */
 export async function countFindings(session: Session, rule: SqlRule): Promise<RegionCount[]> {
   const { sql } = await findingsQuery(session, rule);
   return session.json<RegionCount>(
@@ -220,7 +216,6 @@ async function unitsOf(session: Session): Promise<ReadonlyMap<string, string>> {
   return new Map(rows.map(({ name, unit }) => [name, unit]));
 }
 
-/** Which bars are read as evidence. */
 interface EvidenceRequest {
   /** A symbol; or a region, for the bars of all its symbols on the days. */
   readonly subject: string;
@@ -233,7 +228,6 @@ interface EvidenceRequest {
 
 /** Most bars that are listed; of a longer stretch, the newest ones. */
 const MOST_BARS = 200;
-/** Number of days shown before and after the days in question. */
 const DAYS_AROUND = 10;
 /** Number of minutes shown before and after the bar in question. */
 const MINUTES_AROUND = 15;
@@ -320,7 +314,6 @@ const QUERIES: Readonly<Record<EvidenceRequest["evidence"], (request: EvidenceRe
   }),
 };
 
-/** The bars of all symbols of a region on the days. */
 function regionDays({ subject, first, last }: EvidenceRequest): Query {
   return {
     sql: `SELECT b.symbol, b.trade_date::VARCHAR AS trade_date, ${SHOWN_PRICES}, epoch(b.trade_date) AS seconds, true AS in_question

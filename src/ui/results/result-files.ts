@@ -19,15 +19,12 @@ import {
   type StoredResult,
 } from "../process/jobs.js";
 
-/** Name of the table in the file of a result. */
 const RESULT_TABLE = "result";
 
-/** The path of the database that contains a result. */
 export function resultFile(folder: string, id: string): string {
   return join(folder, `${id}.duckdb`);
 }
 
-/** Memory of the database through which results are written. */
 const MEMORY = "128MB";
 
 /**
@@ -132,11 +129,9 @@ function sizeOf(file: string): number {
 
 /** Memory of the database through which results are read: 500 rows of 2,000 columns fit into it. */
 const READER_MEMORY = "256MB";
-/** Name of the file of a result while it is read. */
 const READ = "read_result";
 const TABLE = `${READ}.${RESULT_TABLE}`;
 
-/** Reads stored results: as texts for the page, or into files. */
 export class ResultReader {
   readonly #setting: Pick<ProcessSetting, "results" | "spill">;
   #database: Promise<Session> | undefined;

@@ -11,7 +11,6 @@ import { resultFile } from "./result-files.js";
 const MOST_RESULTS = 40;
 /** Most bytes of all results. */
 const MOST_BYTES = 2e9;
-/** Most rows that a page gets at once. */
 const MOST_ROWS = 500;
 
 /** The bytes that one run may store. They are free again once it is disposed. */

@@ -35,7 +35,6 @@ interface RunsFilter {
   readonly status?: string | undefined;
 }
 
-/** A page of the runs, the newest first. */
 export async function pageOfRuns(
   session: Session,
   { pipeline, status }: RunsFilter,
@@ -50,7 +49,6 @@ export async function pageOfRuns(
   return listPage(rows.map(runReport), rows[0]?.total ?? 0, page);
 }
 
-/** The last run of each pipeline, by name. */
 async function lastRunOfEach(session: Session): Promise<ReadonlyMap<string, RunReport>> {
   const rows = await session.json<RunRow>(
     `SELECT * EXCLUDE (month) FROM raw.runs
@@ -78,7 +76,6 @@ export function runReport(run: RunRow): RunReport {
   };
 }
 
-/** Most rows of each list, and most symbols that are named. */
 const MOST_LISTED = 100;
 const MOST_NAMED = 20;
 /** Most characters of the options, which can name thousands of symbols. */
@@ -149,7 +146,6 @@ export function tableChange(
   };
 }
 
-/** Most runs that are shown. */
 const MOST_RUNS = 20;
 
 /** What the ledger contains about a run without a record of its end. */

@@ -20,7 +20,6 @@ export interface PipelineReport {
   readonly fault: FaultReport | null;
 }
 
-/** Whether pipelines can be run from the page. */
 export type RunRight =
   | { readonly kind: "ready"; readonly host: string }
   | { readonly kind: "absent"; readonly message: string; readonly hint: string };
@@ -38,7 +37,6 @@ export interface PlanReport {
     readonly region: string;
     readonly requests: number;
     readonly symbols: number;
-    /** Largest possible number of bars. */
     readonly bars: number;
   }[];
   /** Requests per minute that the key permits; null where this is not known yet. */
@@ -77,14 +75,12 @@ export interface StartedReport {
   } | null;
 }
 
-/** A run of another process, as far as it is visible in the lake. */
 export interface OtherRunReport {
   readonly runId: string;
   readonly pipeline: string;
   readonly startedAt: number | null;
   /** The process that runs it; null where there is no sign of life, and only its landed requests are known. */
   readonly owner: string | null;
-  /** The kinds of data that it requests. */
   readonly asks: readonly string[];
   /** Number of requests whose responses have landed so far. */
   readonly requests: number;

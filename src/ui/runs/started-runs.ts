@@ -10,7 +10,6 @@ import type { Lake } from "../../lake/lake.js";
 import type { LimitsStore, ServiceLimits } from "../../lake/requests/service-limits.js";
 import type { StartedReport } from "./runs-data.js";
 
-/** A service and its key, for one run. */
 interface RunService {
   readonly client: ServiceClient;
   readonly limits: LimitsStore;
@@ -25,7 +24,6 @@ export type RunPlace =
       readonly kind: "ready";
       /** Host of the service, with its port. */
       readonly host: string;
-      /** Opens the service for a run of a pipeline. */
       open(pipeline: Pipeline): Promise<RunService>;
       /** The known limits of the service and the key, for plans. */
       limits(): Promise<ServiceLimits>;
@@ -34,7 +32,6 @@ export type RunPlace =
     }
   | { readonly kind: "absent"; readonly message: string; readonly hint: string };
 
-/** For a workspace that has no key. */
 export const NO_RUN_PLACE: RunPlace = {
   kind: "absent",
   message: "this workspace was started without a key",
@@ -61,7 +58,6 @@ export class StartedRuns implements AsyncDisposable {
   readonly #lake: Lake;
   readonly #clock: Clock;
   readonly #place: RunPlace;
-  /** The newest run of each pipeline. */
   readonly #runs = new Map<string, Started>();
   #isClosed = false;
 

@@ -161,14 +161,12 @@ function isPlainValue(value: unknown, known: KnownNames): boolean {
   return PLAIN_NAME.test(name) && !known.systemViews.has(name);
 }
 
-/** All objects of a tree, including its root. */
 function* nodesOf(tree: unknown): Generator<Node, void, undefined> {
   if (typeof tree !== "object" || tree === null) return;
   if (!Array.isArray(tree)) yield tree as Node;
   for (const part of Object.values(tree)) yield* nodesOf(part);
 }
 
-/** The names that a node gives to queries, in lower case. */
 function cteNames({ cte_map, cte_name }: Node): string[] {
   const entries = (cte_map as { readonly map?: readonly { readonly key: string }[] } | undefined)?.map ?? [];
   const names = entries.map(({ key }) => key.toLowerCase());

@@ -22,7 +22,6 @@ export interface LakeState {
 /** Most states that pages can name. A page that names an older one must request a new one. */
 const MOST_STATES = 50;
 
-/** The states of a lake that pages show. It is a class because it stores the versions of each id. */
 export class LakeStates {
   readonly #lake: Lake;
   /** States by id, the least recently used first. */
@@ -50,7 +49,6 @@ export class LakeStates {
     return this.#read(asOf, known);
   }
 
-  /** The state that was used last. */
   get last(): LakeState | undefined {
     return [...this.#known.values()].at(-1);
   }

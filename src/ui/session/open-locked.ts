@@ -150,7 +150,6 @@ function hasSecret(tokens: readonly SqlToken[]): boolean {
   return tokens.some(({ kind, text }) => kind === "word" && text.toLowerCase() === "secret");
 }
 
-/** The name by which a token can call a function. */
 function nameOf({ kind, text }: SqlToken): string | undefined {
   if (kind === "word") return text.toLowerCase();
   return kind === "identifier" ? text.slice(1, -1).replaceAll('""', '"').toLowerCase() : undefined;
@@ -187,7 +186,6 @@ async function lockSession(
   session.statementCheck = expectPermitted;
 }
 
-/** How a locked session is opened. */
 interface LockOptions {
   /** The folder in which it makes its folder of spilled data. @default as `openReader` */
   readonly spillUnder?: string | undefined;
@@ -195,7 +193,6 @@ interface LockOptions {
   readonly hasSettings?: boolean;
 }
 
-/** Opens a locked session over the given versions of a lake. */
 export async function openLocked(
   lake: Lake,
   { memoryLimit, threads }: Required<SessionLimits>,

@@ -22,7 +22,6 @@ export interface SessionLimits {
 /** What helps where a statement needs too much memory. */
 export const NARROWER = "narrow it down by symbol or date, or to fewer columns and shorter texts";
 
-/** All limits, with their defaults. */
 export function sessionLimits(limits: SessionLimits = {}): Required<SessionLimits> {
   return { memoryLimit: "128MB", threads: 2, timeLimitMs: 60_000, processBytes: 2 ** 30, ...limits };
 }

@@ -8,7 +8,6 @@ import type { LakeState } from "./lake-states.js";
 import { openLocked } from "./open-locked.js";
 import { type SessionLimits, sessionLimits, timeLimit } from "./session-limits.js";
 
-/** A use of a session. */
 interface SessionUse {
   /** Ends the use, because the page was closed. */
   readonly signal: AbortSignal;
@@ -21,14 +20,13 @@ type Work<T> = (reader: Reader, signal: AbortSignal) => Promise<T>;
 const MOST_OPEN = 3;
 
 /**
- * Locked sessions over the states of a lake, for the workspace's own statements: those of users run in another process.
- * Sessions are reused while pages show the same state. It is a class because it owns the sessions.
+ * Locked sessions over the states of a lake, for the workspace's own statements: those of users run in another
+ * process. Sessions are reused while pages show the same state.
  */
 export class SessionReaders implements AsyncDisposable {
   readonly #lake: Lake;
   readonly #clock: Clock;
   readonly #limits: Required<SessionLimits>;
-  /** By the id of a state. */
   readonly #pool = new KeyedPool<Reader>({
     atOnce: MOST_OPEN,
     mostOpen: MOST_OPEN,
@@ -65,7 +63,6 @@ export class SessionReaders implements AsyncDisposable {
     }
   }
 
-  /** Stops the running work, and closes the sessions. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort(new QueryError("the workspace is closing", ""));
     await this.#pool.close();

@@ -68,7 +68,6 @@ export class KlineSink implements JsonSink {
   #place: Place = "before";
   /** Number of open containers that are being skipped. */
   #skipDepth = 0;
-  /** Position to which the sink returns after skipping. */
   #resume: Place = "before";
   #key = "";
   #keyOffset = 0;
@@ -209,7 +208,6 @@ export class KlineSink implements JsonSink {
     this.#bars.begin(symbol, offset);
   }
 
-  /** Handles a value of an unexpected kind. Values of unknown members are ignored. */
   #unexpected(kind: string, offset: number): void {
     if (this.#place === "before")
       throw new WireError("wrong_shape", `response is ${kind}, not an object`, offset);

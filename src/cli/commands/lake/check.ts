@@ -81,7 +81,6 @@ Examples:
             return undefined;
           }
         };
-        /** A result, after its errors have been added to the failures. */
         const collected = async <T extends { readonly errors: readonly unknown[] }>(
           result: Promise<T>,
         ): Promise<Omit<T, "errors">> => {

@@ -89,7 +89,6 @@ Examples:
     );
 }
 
-/** A session that reads the stores of lakes. */
 export function openFor(lakes: readonly (Lake | undefined)[]): Promise<Session> {
   const known = lakes.filter((lake) => lake !== undefined);
   const [first] = known;

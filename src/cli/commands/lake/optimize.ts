@@ -115,7 +115,6 @@ function print(reports: readonly OptimizeReport[], options: Options): void {
   );
 }
 
-/** What was left as it landed, and why. */
 function asLandedText(reports: readonly OptimizeReport[]): string {
   const files = reports.reduce((sum, { asLanded }) => sum + asLanded, 0);
   if (files === 0) return "";

@@ -148,7 +148,6 @@ function text(reports: readonly RepairReport[], { dryRun, isPart, isInterrupted 
   return lines.join("\n");
 }
 
-/** Commands that fetch a table's lost rows. */
 const NEXT: Readonly<Record<string, readonly string[]>> = {
   bars_1d: ["barlake run daily --repair"],
   bars_1m: ["barlake run minute --repair"],

@@ -164,7 +164,6 @@ async function withVerification(
 
 const COVERAGE_TABLES = ["requests", "instruments", "trading_days", "bars_1d"];
 
-/** A table that cannot be read. */
 interface Fault {
   readonly name: string;
   readonly message: string;

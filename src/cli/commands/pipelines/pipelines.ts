@@ -16,14 +16,12 @@ import { paint, table } from "../../text.js";
 /** Assumes that every weekday is a trading day, for days that no calendar covers. */
 export const isLikelyTradingDay: IsTradingDay = (_, date) => isWeekday(date);
 
-/** The trading days used by schedules. */
 export interface ScheduleDays {
   /** From the lake's calendar; every weekday that it does not cover yet counts as a trading day. */
   readonly isTradingDay: IsTradingDay;
   reload(): Promise<void>;
 }
 
-/** Reads the trading days that a lake knows. */
 export async function scheduleDays(lake: Lake): Promise<ScheduleDays> {
   const read = () =>
     withSmallSession((session) => regionCalendars(session, lake, systemClock.now()), lake.access);
@@ -36,7 +34,6 @@ export async function scheduleDays(lake: Lake): Promise<ScheduleDays> {
   };
 }
 
-/** A pipeline's file, and the result of loading it. */
 type Loaded = { readonly file: string } & (
   | { readonly pipeline: Pipeline }
   | { readonly error: BarlakeError }

@@ -48,7 +48,6 @@ Examples:
     );
 }
 
-/** Prints the requests of a pipeline, by region, or the files that it would read. */
 export async function printPlan(
   pipeline: Pipeline,
   demand: RunOptions,

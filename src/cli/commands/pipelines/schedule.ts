@@ -104,7 +104,6 @@ async function schedule(cli: Cli, names: readonly string[], options: Options): P
   if (leftOut.length > 0)
     log.note({ pipelines: leftOut }, "not scheduled: they come with barlake, and run where they are named");
   lake.onReplaced((facts) => log.warn(facts, replacedText(facts)));
-  /** Since when another schedule leads a pipeline. */
   const standbySince = new Map<string, number>();
   const leadership = new Leadership(lake, [...webhooks.keys()], {
     clock: systemClock,

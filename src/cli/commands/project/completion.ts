@@ -3,7 +3,6 @@ import { basename } from "node:path";
 import { Argument, type Command, type Option } from "commander";
 import { type Cli, EXIT } from "../../cli.js";
 
-/** A candidate for the next word, and what it means. */
 export interface Proposal {
   readonly word: string;
   readonly does: string;
@@ -20,7 +19,6 @@ const NOTHING: Proposals = { kind: "words", words: [] };
 /** What is known of the values of an option or an argument; undefined: nothing. */
 export type KnownValues = (name: string, placeholder: string) => Promise<Proposals | undefined>;
 
-/** Finds a command by its name, with its options and commands. */
 export type LoadCommand = (name: string) => Promise<Command | undefined>;
 
 /**
@@ -61,12 +59,9 @@ export async function propose(
   return parameter === undefined ? NOTHING : matching(current, await valuesOf(parameter, known));
 }
 
-/** The place of the word to complete. */
 interface Place {
   readonly command: Command;
-  /** Number of arguments before it. */
   readonly position: number;
-  /** The option whose value it is. */
   readonly value: Option | undefined;
   /** Whether `--` comes before it. */
   readonly isBehindOptions: boolean;
@@ -296,7 +291,6 @@ end
 complete -c barlake -f -a '(__barlake_complete)'
 `;
 
-/** The scripts that make shells complete the words of commands. */
 export const SCRIPTS: Readonly<Record<Shell, string>> = { bash: BASH, zsh: ZSH, fish: FISH };
 
 export function addCompletion(cli: Cli): void {

@@ -16,10 +16,8 @@ export interface StarterOptions {
   readonly from: string;
 }
 
-/** Names of what a new project has. */
 export const STARTER = { pipeline: "my-daily", notebook: "my-market", dataset: "my-dataset" } as const;
 
-/** Where the schemas are, seen from a file of a project that has barlake installed. */
 function schemaPath(file: string, schema: string): string {
   const installed = posix.relative(posix.dirname(file), `node_modules/barlake/dist/json-schema/${schema}`);
   return installed.startsWith(".") ? installed : `./${installed}`;

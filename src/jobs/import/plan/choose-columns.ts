@@ -4,7 +4,6 @@ import type { AmountUnit, VolumeUnit } from "../import-options.js";
 import { amountUnit, fieldNames, plainName, UNUSED_ADVICE, volumeUnit } from "./field-names.js";
 import { type NamedUnit, unitOfName } from "./named-unit.js";
 
-/** A source whose files are recognised by their columns. */
 export interface KnownSource {
   readonly name: string;
   /** Tables of which it delivers files: the beginnings of their names. */
@@ -157,7 +156,6 @@ export interface FileColumn {
   readonly name: string;
 }
 
-/** Which columns of a file are which fields. */
 export interface ChosenColumns {
   readonly fields: ReadonlyMap<string, FileColumn>;
   readonly source: KnownSource | undefined;
@@ -177,8 +175,6 @@ export interface NamedUnits {
 const SECOND_CHOICE: Readonly<Record<string, string>> = { name: "symbol" };
 
 /**
- * Finds the column of each field of a table.
- *
  * @param columns the names in the header, in the order of the file.
  * @param map the file's names by field, from the user.
  * @param givenUnit the unit of volumes, if the user says it.

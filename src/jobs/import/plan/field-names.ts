@@ -59,7 +59,6 @@ const ACTIONS: Readonly<Record<string, readonly string[]>> = {
   source: ["source"],
 };
 
-/** Factors of ex-events, one event a row. */
 const FACTORS: Readonly<Record<string, readonly string[]>> = {
   symbol: ACTIONS.symbol as readonly string[],
   ex_date: [...(ACTIONS.ex_date as readonly string[]), "timestamp_ms"],
@@ -78,7 +77,6 @@ export const DELISTING_DATES: readonly string[] = [
   "退市日期",
 ];
 
-/** What happened to symbols. */
 const SYMBOL_CHANGES: Readonly<Record<string, readonly string[]>> = {
   symbol: [
     "symbol",

@@ -3,7 +3,6 @@ import { z } from "zod";
 import { messageOf, UsageError } from "../../../core/errors.js";
 import type { ImportOptions } from "../import-options.js";
 
-/** How one column of files is read, with an example. */
 export interface FieldPlan {
   readonly field: string;
   /** Its name in the files; undefined where the value comes from the file's name or an option. */
@@ -13,18 +12,15 @@ export interface FieldPlan {
   readonly after: string | undefined;
 }
 
-/** How files of one form are read. */
 export interface FormPlan {
   readonly files: readonly string[];
   /** The source whose form it is, if it is known. */
   readonly source: string | undefined;
   readonly fields: readonly FieldPlan[];
-  /** What was found in the files, with its evidence. */
   readonly found: readonly string[];
   readonly unused: readonly { readonly column: string; readonly advice: string | undefined }[];
   /** Everything that was decided, as options: with them nothing is left to be found. */
   readonly decided: ImportOptions;
-  /** The columns in the header. */
   readonly columns: readonly string[];
 }
 

@@ -50,7 +50,6 @@ export interface MinuteEvidence {
   readonly early: number;
   /** Rows at times at which the region never trades. */
   readonly outside: number;
-  /** Rows in the half hours after the opening and before the close. */
   readonly opening: number;
   readonly closing: number;
   /** From the first to the last minute of the day in the regular session that has a row. */
@@ -74,9 +73,7 @@ export interface TimeVerdict {
   readonly ownDates: boolean;
   /** Minutes that are added to the labels of minute bars. */
   readonly shift: number;
-  /** What was found, with its evidence. */
   readonly found: readonly string[];
-  /** What the user should look at. */
   readonly remarks: readonly string[];
 }
 

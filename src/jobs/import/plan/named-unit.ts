@@ -1,6 +1,5 @@
 /** A unit that the name of a column, or a line before the header, says. */
 export interface NamedUnit {
-  /** As it is written. */
   readonly text: string;
   /** What is counted; undefined where only a power of ten is said, such as `millions`. */
   readonly of: "shares" | "lots" | "money" | undefined;

@@ -158,7 +158,6 @@ function shown(value: unknown): string | undefined {
   return textOf(value);
 }
 
-/** A value of a preview as a text. */
 export function textOf(value: unknown): string {
   if (typeof value === "bigint") return value.toString();
   return typeof value === "string" ? value : JSON.stringify(value);

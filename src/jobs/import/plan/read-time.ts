@@ -287,7 +287,6 @@ function unclear(text: string, why: string, option = "dmy"): ReadTime {
   return { kind: "unclear", reason: `"${text}" ${why}: \`dateFormat: "${option}"\`${others} decides` };
 }
 
-/** A day with the time of day and the offset that follow it. */
 function withTime(day: number | undefined, rest: string | undefined): ReadTime {
   if (day === undefined) return { kind: "none" };
   if (rest === undefined || rest.trim() === "") return { kind: "date", day };

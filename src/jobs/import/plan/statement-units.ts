@@ -8,7 +8,6 @@ import { type NamedUnit, unitOfName, unitsOfLine } from "./named-unit.js";
 /** What an item counts, as far as units go. */
 export type UnitKind = "money" | "shares" | "none";
 
-/** What one file says about the units of its numbers. */
 interface StatedUnits {
   /** Units of its amounts of money, by their power of ten. */
   readonly money: ReadonlyMap<number, NamedUnit>;

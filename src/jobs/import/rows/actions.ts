@@ -69,7 +69,6 @@ function ratioSql(text: string): string {
   return `coalesce(TRY_CAST(trim(${text}) AS DOUBLE), CASE WHEN NOT ${isMissingSql(text)} THEN ${part(1)} / ${part(2)} END)`;
 }
 
-/** Which files of actions have which form. */
 interface ActionForms {
   /** Places of files with an action a row, by its kind. */
   readonly withKind: readonly number[];
@@ -189,7 +188,6 @@ export const FACTOR_FIELDS: ObjectFields = {
   numbers: ["factor", "price_factor", "split_factor"],
 };
 
-/** SQL of the weekday after a day. */
 function nextWeekdaySql(day: string): string {
   return `(${day} + CASE isodow(${day}) WHEN 5 THEN 3 WHEN 6 THEN 2 ELSE 1 END)`;
 }
@@ -235,14 +233,12 @@ export function factorsSql(rows: string, known: string, defaultSource: string): 
     FROM (SELECT * REPLACE (coalesce(nullif(trim(source), ''), ${defaultSource}) AS source), ${known} AS is_known FROM ${rows})`;
 }
 
-/** The fields of files of symbol changes. */
 export const SYMBOL_CHANGE_FIELDS: ObjectFields = {
   texts: ["new_symbol", "kind", "map_ticker", "source"],
   dates: ["from_date", "until_date"],
   numbers: [],
 };
 
-/** SQL of the texts of symbols in a row. */
 export const CHANGED_SYMBOL_TEXTS = "unnest([symbol, new_symbol, map_ticker])";
 
 /** Kinds by the words that sources use, in lower case. */
@@ -253,7 +249,6 @@ const CHANGE_KINDS: Readonly<Record<SymbolChangeKind, readonly string[]>> = {
   delisting: ["delisting", "delisted", "delist", "退市"],
 };
 
-/** Which files of symbol changes have which form. */
 interface ChangeForms {
   /** Places of files without a kind, of symbols that trade no longer. */
   readonly delistings: readonly number[];

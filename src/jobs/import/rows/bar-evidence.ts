@@ -12,17 +12,12 @@ import {
   type UnitEvidence,
 } from "../plan/judge-bars.js";
 
-/** Where the rows of bars are. */
 export interface EvidenceSource {
   readonly session: Session;
   readonly isMinute: boolean;
-  /** Whether some times are more than dates. */
   readonly hasClocks: boolean;
-  /** The columns of numbers that some file has. */
   readonly numbers: ReadonlySet<string>;
-  /** The table of the rows as they were read. */
   readonly raw: string;
-  /** A table expression of the rows with their symbols and times. */
   readonly rows: string;
 }
 
@@ -35,12 +30,10 @@ interface Clocks {
 }
 /** Pairs of neighbouring bars from which a longer period is concluded. */
 const MANY_PAIRS = 10;
-/** Minutes of half an hour. */
 const HALF_HOUR = 30;
 /** A share of rows from which the usual units are concluded. */
 const AGREEING = 0.9;
 
-/** What the rows of each file show, by place. */
 export async function fileEvidence(source: EvidenceSource): Promise<Map<number, FileEvidence>> {
   const { session, isMinute, hasClocks, rows: from } = source;
   const clock = isMinute ? "minute_of_day" : "clock";
@@ -163,7 +156,6 @@ async function longPeriods(
   return new Map(found.map(({ file, symbol, days }) => [file, { symbol, days }]));
 }
 
-/** What the minutes of each file and region show. */
 async function minuteEvidence({
   session,
   rows: from,

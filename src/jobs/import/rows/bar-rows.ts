@@ -50,7 +50,6 @@ export interface FileRule {
   readonly path: string;
   /** Physical line of the first row; 1 where rows are counted. */
   readonly firstLine: number;
-  /** Whether its rows land at all. */
   readonly isRefused: boolean;
   readonly ownDates: boolean;
   readonly shiftMinutes: number;
@@ -76,9 +75,7 @@ export class BarRows implements AsyncDisposable {
   readonly #lots: TempTable;
   readonly #numbers = new Set<string>();
   #hasTexts = false;
-  /** The first row of each file among all. */
   #firstRows: ReadonlyMap<number, number> = new Map();
-  /** Whether some times are more than dates. */
   #hasClocks = false;
   /** Whether numbers of the files that were read last have a comma, or cannot be read. */
   #doubtful = false;
@@ -150,7 +147,6 @@ export class BarRows implements AsyncDisposable {
     this.#doubtful = odd > 0;
   }
 
-  /** The form of the first times. */
   async #formOf(group: OpenGroup, time: SourceColumn): Promise<TextForm> {
     if (this.#options.dateFormat !== undefined) return "given";
     if (time.type !== "VARCHAR") return "other";
@@ -169,7 +165,6 @@ export class BarRows implements AsyncDisposable {
     return found === undefined || found.digits > 6 ? 0 : found.digits;
   }
 
-  /** Adds the columns of numbers that no file had before. */
   async #addColumns(numbers: readonly string[]): Promise<void> {
     for (const name of numbers) {
       if (this.#numbers.has(name)) continue;
@@ -178,7 +173,6 @@ export class BarRows implements AsyncDisposable {
     }
   }
 
-  /** Deletes the rows of some files, which are then read again. */
   async remove(places: readonly number[]): Promise<void> {
     await this.#session.run(`DELETE FROM ${this.#raw.name} WHERE file IN (${places.join(", ")})`);
   }
@@ -255,7 +249,6 @@ export class BarRows implements AsyncDisposable {
     return new Map(found.map(({ file, reason }) => [file, reason]));
   }
 
-  /** Where the rows are, for what they show. */
   get source(): EvidenceSource {
     return {
       session: this.#session,
@@ -434,7 +427,6 @@ export class BarRows implements AsyncDisposable {
       FROM ${this.#timed("false")} v LEFT JOIN ${this.#days.name} d ON d.region = v.region AND d.day = v.day)`;
   }
 
-  /** Rows with what becomes of them. */
   #judged(): string {
     const isMinute = isMinutes(this.#table);
     const rows = isMinute

@@ -24,9 +24,7 @@ export async function distinctTexts(session: Session, expression: string, from: 
   return rows.map(({ text }) => text);
 }
 
-/** A text of a column of times, in files of one form. */
 export interface TimeText {
-  /** The number of the form. */
   readonly form: number;
   readonly field: string;
   readonly text: string;
@@ -58,7 +56,6 @@ export async function fillSymbols(
 }
 
 interface TimeReading {
-  /** The format that the user named. */
   readonly format: string | undefined;
   /** The zone of dates of instants. @default the zone of each region */
   readonly zone: string | undefined;
@@ -172,9 +169,7 @@ export async function divideByOrder(session: Session, table: string): Promise<vo
   );
 }
 
-/** Letters of a line that are kept. */
 const LONGEST_TEXT = 1000;
-/** Rows of a file whose texts are kept. */
 const MOST_ROWS = 100_000;
 
 /**

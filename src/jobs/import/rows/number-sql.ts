@@ -9,7 +9,6 @@ import { type FileGroup, type OpenGroup, openGroup, type SourceColumn } from "./
 
 const NUMBER_TYPE = /^(?:TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT|U[A-Z]+INT|FLOAT|DOUBLE|DECIMAL.*)$/;
 
-/** Whether a column has numbers already, and no texts. */
 export function isReadDirectly({ type }: SourceColumn): boolean {
   return NUMBER_TYPE.test(type);
 }
@@ -35,7 +34,6 @@ interface TimeExpressions {
 /** The form of the texts of a column of times; `given`: the user named it. */
 export type TextForm = "date" | "wall" | "milliseconds" | "given" | "other";
 
-/** The form of a text of a time. */
 export function formOf(text: string): TextForm {
   if (/^\d{4}-\d\d-\d\d$/.test(text)) return "date";
   if (/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/.test(text)) return "wall";
@@ -132,13 +130,11 @@ const PARTS = String.raw`([-+]|\()?\s*(?:[$¥￥€£]|HK\$|US\$)?\s*((?:\d{1,3}
 /** The same with a decimal comma; points are between groups of three digits. */
 const COMMA_PARTS = String.raw`[-+]?(?:[1-9]\d{0,2}(?:\.\d{3})+|\d+)(?:,\d+)?`;
 
-/** SQL of whether a text says that there is no number. */
 export function isMissingSql(text: string): string {
   const words = literalList(NO_NUMBERS).replace(/^\[/, "(").replace(/\]$/, ")");
   return `(${text} IS NULL OR lower(trim(${text})) IN ${words})`;
 }
 
-/** SQL of whether a text is a number in one of the forms that are read. */
 export function isNumberSql(text: string, mark: DecimalMark): string {
   const form = `regexp_full_match(${unquotedSql(text)}, ${literal(mark === "," ? COMMA_PARTS : PARTS)})`;
   return mark === "," ? form : `(isfinite(TRY_CAST(${text} AS DOUBLE)) OR ${form})`;
@@ -170,7 +166,6 @@ const BLANK_GROUPS = String.raw`[-+]?\d{1,3}(?:${BLANKS}\d{3})+(?:[.,]\d+)?`;
 
 /** How columns of numbers are read with the rows: plain numbers at once, the texts of all others in a second step. */
 interface PlainNumbers {
-  /** SQL of the numbers and of their texts, to be selected from the files. */
   readonly inner: readonly string[];
   /** SQL over {@link inner} of the texts of a row in which one is no plain number; NULL in all other rows. */
   readonly odd: string;

@@ -72,8 +72,6 @@ export class ObjectRows implements AsyncDisposable {
   }
 
   /**
-   * Reads a group of files.
-   *
    * @param symbol SQL of the text of the symbol, where no column has it.
    * @param more further columns of numbers, by their names in the table.
    * @param exponents powers of ten of the units of numbers, by their names in the table; 0 without one.
@@ -211,7 +209,6 @@ export class ObjectRows implements AsyncDisposable {
     await fillTimes(this.#session, this.#times, texts, { format: dateFormat, zone });
   }
 
-  /** Texts of symbols with what they were read as. */
   get symbols(): string {
     return this.#symbols.name;
   }
@@ -267,7 +264,6 @@ export function dateTests(name: string, isRequired: boolean): string[] {
   ];
 }
 
-/** SQL of the rule and the reason for which a row has no symbol; for a CASE. */
 export const SYMBOL_TESTS: readonly string[] = [
   `WHEN symbol IS NULL THEN ['bad_symbol', coalesce(symbol_reason, 'the symbol is empty')]`,
 ];

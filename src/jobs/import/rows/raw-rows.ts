@@ -12,7 +12,6 @@ export interface FileGroup {
   readonly places: readonly number[];
 }
 
-/** One column of a file, as SQL. */
 export interface SourceColumn {
   readonly sql: string;
   /** DuckDB's type. */
@@ -54,8 +53,6 @@ export interface OpenGroup extends AsyncDisposable {
 }
 
 /**
- * Opens a group for statements.
- *
  * @param mark the decimal mark of texts of numbers. Numbers of JSON have a point, and become texts with this mark. `none`:
  *   they are left out.
  * @throws {QueryError} where a file cannot be read.
@@ -193,7 +190,6 @@ async function openWide(session: Session, group: FileGroup, opened: Opened): Pro
   };
 }
 
-/** Reads Arrow IPC files with Arrow's own reader, batch by batch, into a temporary table. */
 async function openArrow(session: Session, group: FileGroup): Promise<OpenGroup> {
   const { ipcBatches } = await import("../../../arrow/ipc-columns.js");
   const rows = new TempTable(session, "arrow_rows");

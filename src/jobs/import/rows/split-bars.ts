@@ -178,9 +178,7 @@ export async function undoSplits(
     WHERE file IN (${all.join(", ")}) AND (${rounded.map(([name, value]) => `${name} <> ${value}`).join(" OR ")})`);
 }
 
-/** The actions that files of bars have beside them. */
 interface BarActions {
-  /** Files that land, with dividends and splits. */
   readonly places: readonly number[];
   /** Those of them whose midnights have the trading date of their own clock. */
   readonly ownDates: readonly number[];

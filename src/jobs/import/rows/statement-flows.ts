@@ -4,10 +4,8 @@ import { TempTable } from "../../../db/session/session.js";
 import type { FileVerdict, ImportWork } from "../table-import.js";
 import { itemKind } from "./statements.js";
 
-/** What the flows of one company's periods show. */
 type FlowKind = "cumulative" | "discrete" | "mixed" | "unknown";
 
-/** A period of one company with a flow, such as revenue. */
 export interface Flow {
   /** Months from year 0 to the period's end. */
   readonly month: number;
@@ -63,7 +61,6 @@ const CLEAR_FLOWS = [
 /** Other items by which companies are judged where a file has none of these. */
 const MOST_OTHERS = 5;
 
-/** The flows of one company in one file. */
 interface CompanyFlows {
   readonly file: number;
   readonly symbol: string;
@@ -228,7 +225,6 @@ async function companyFlows(
   });
 }
 
-/** The items that have a value in some row. */
 async function givenNumbers(
   { session }: Pick<ImportWork, "session">,
   judged: TempTable,

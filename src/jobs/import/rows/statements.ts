@@ -23,7 +23,6 @@ export function statementFields(numbers: readonly string[], texts: readonly stri
  */
 export type ItemKind = "flow" | "balance" | "count" | "other";
 
-/** The kinds of the items that the schema names. */
 const DECLARED: ReadonlyMap<string, ItemKind> = new Map(
   Object.values(STATEMENTS).flatMap((table) =>
     statementFieldsOf(table).map(({ name, unit }): [string, ItemKind] => [

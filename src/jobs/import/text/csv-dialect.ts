@@ -45,7 +45,6 @@ export async function arePiecesUtf8(pieces: AsyncIterable<Uint8Array>): Promise<
   return isUtf8(rest);
 }
 
-/** Column names in Chinese of every table. */
 const CHINESE = new Set(
   ["bars_1d", "instruments", "universes", "income"]
     .flatMap((table) => Object.values(fieldNames(table)).flat())
@@ -65,7 +64,6 @@ export function isGb18030(head: Uint8Array): boolean {
   }
 }
 
-/** How a CSV file is written. */
 interface CsvDialect {
   readonly delimiter: string;
   /** Physical line of the first row after the header, from 1. */

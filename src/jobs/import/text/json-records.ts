@@ -115,7 +115,6 @@ function aboutTable(beside: readonly [string, Json][], known: ReadonlySet<string
   );
 }
 
-/** The name of a column for the keys of a map. */
 function keyColumn(key: string): string {
   if (/^\d{4}[-/]\d|^\d{8,}/.test(key)) return "date";
   return /^\d+$/.test(key) ? "row" : "symbol";
@@ -194,7 +193,6 @@ function isFlat(value: JsonObject): boolean {
   return Object.values(value).every((member) => !isObject(member) && !hasObjects(member));
 }
 
-/** Whether a value is an array of scalars. */
 function isList(value: Json): boolean {
   return (
     Array.isArray(value) &&

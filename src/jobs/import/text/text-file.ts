@@ -13,9 +13,7 @@ import { arePiecesUtf8, type CsvHeader, encodingOfStart, findHeader, isGb18030 }
 import { recordsOf, type TextRecord } from "./json-records.js";
 import { damagedFile, exactPath, expectWholeZstd, FORMATS, notArrow, unzip } from "./whole-file.js";
 
-/** A file as columns, ready to be read by a statement. */
 export interface TextFile {
-  /** As the user named it. */
   readonly path: string;
   /** The file that is read: the same one, or a copy in UTF-8 and in rows. */
   readonly readPath: string;
@@ -29,18 +27,15 @@ export interface TextFile {
   readonly json?: "array" | "newline_delimited";
   /** The members of these rows that are the columns. @default their names */
   readonly members?: readonly string[];
-  /** What was found in it, for the plan. */
   readonly found: readonly string[];
 }
 
-/** How the user says that files are written. */
 interface TextOptions {
   /** The table's fields that the user mapped: their columns are part of a header. */
   readonly map: Readonly<Record<string, string>>;
   readonly encoding?: string | undefined;
   /** Physical lines before the header. */
   readonly skip?: number | undefined;
-  /** Ends the reading of files. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -193,7 +188,6 @@ export class TextFiles {
     }
   }
 
-  /** The path of a copy in UTF-8. */
   async #decoded(path: string, encoding: string, pieces: Readable): Promise<string> {
     const copy = await this.#newCopy("utf8");
     const decoder = new TextDecoder(encoding, { fatal: true });
@@ -218,7 +212,6 @@ export class TextFiles {
     return copy;
   }
 
-  /** The encoding of a text, which is read to its end. */
   async #encodingOf(path: string, start: Uint8Array, pieces: () => Readable): Promise<string> {
     const given = this.#options.encoding;
     const shown = given ?? encodingOfStart(start);
@@ -356,7 +349,6 @@ export function openBytes(path: string): AsyncIterable<Uint8Array> {
   return createReadStream(path);
 }
 
-/** A text in UTF-8. */
 interface Text {
   readonly path: string;
   readonly packed: string | undefined;

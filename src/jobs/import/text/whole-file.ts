@@ -6,7 +6,6 @@ import { pipeline } from "node:stream/promises";
 import { crc32, createInflateRaw } from "node:zlib";
 import { BarlakeError, messageOf, UsageError } from "../../../core/errors.js";
 
-/** The endings of files, with their format and compression. */
 export const FORMATS =
   /\.(csv|tsv|txt|dat|parquet|pq|json|ndjson|jsonl|arrow|arrows|feather|ipc)(\.gz|\.zst)?$/i;
 
@@ -53,7 +52,6 @@ export async function expectWholeZstd(path: string): Promise<void> {
   }
 }
 
-/** The error of a file that is truncated or damaged. */
 export function damagedFile(path: string, cause?: unknown): BarlakeError {
   const why = cause === undefined ? "" : ` (${messageOf(cause)})`;
   return new BarlakeError(`file ${path}: is cut short or damaged${why}`, {
@@ -112,7 +110,6 @@ interface Member {
 
 const END = 0x06054b50;
 const CENTRAL = 0x02014b50;
-/** The end record with the longest comment. */
 const END_BYTES = 22 + 0xffff;
 
 /**

@@ -95,7 +95,6 @@ interface SymbolLives {
   readonly delistedAt: ReadonlyMap<string, number>;
 }
 
-/** A symbol with the listing date that the instruments have. */
 interface ListedSymbol {
   readonly symbol: string;
   readonly region: Region;
@@ -174,7 +173,6 @@ async function refutedByBars(
 /** A window is not checked again within this time after its request, in milliseconds. */
 const RECHECK_AFTER_MS = 12 * 3_600_000;
 
-/** The bars that are requested. */
 export interface BarsDemand {
   readonly period: LandedPeriod;
   /** First date (in each exchange's zone), or a number of days before today, as in `-365d`. */
@@ -200,7 +198,6 @@ export interface BarsDemand {
 /** The inputs of a plan in addition to the demand: what the lake has, and what responses have shown. */
 export interface PlanFacts {
   readonly now: number;
-  /** The windows of the demand's table in the ledger. */
   readonly asked: LedgerWindows;
   readonly calendars: ReadonlyMap<Region, TradingCalendar>;
   /** When symbols began to trade, where that is known; epoch milliseconds. */
@@ -213,16 +210,11 @@ export interface PlanFacts {
   readonly empty: ReadonlyMap<string, readonly TimeRange[]>;
 }
 
-/** The table that a period's bars land in. */
 export function barsTable(period: LandedPeriod): TableSchema {
   return period === "1d" ? BARS_1D : BARS_1M;
 }
 
-/**
- * Reads the facts of a plan.
- *
- * @param starts the start of the requested time by region, in epoch milliseconds. @default that of the demand
- */
+/** @param starts the start of the requested time by region, in epoch milliseconds. @default that of the demand */
 export async function readPlanFacts(
   context: Pick<RunContext, "session" | "lake"> & { readonly clock: Pick<Clock, "now"> },
   demand: Pick<
@@ -322,7 +314,6 @@ export function rangeOf(region: Region, { from, to }: BarsDemand, now: number): 
   };
 }
 
-/** The start of the requested time, by region. */
 function rangeStarts(
   { period, symbols, from }: Pick<BarsDemand, "period" | "symbols"> & Partial<Pick<BarsDemand, "from">>,
   now: number,

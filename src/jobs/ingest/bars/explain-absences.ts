@@ -32,7 +32,6 @@ import type { RecentWindows } from "../../ledger/recent-windows.js";
 import type { Run } from "../../run/run.js";
 import { type BarsDemand, type PlanFacts, rangeOf } from "./bars-demand.js";
 
-/** A day on which symbols traded, according to the final bars of a table. */
 interface TradedDay {
   readonly region: Region;
   readonly range: TimeRange;
@@ -81,7 +80,6 @@ class MinuteRegions {
     this.#period = period;
   }
 
-  /** Records that bars of a region were received. */
   came(region: Region): void {
     this.#withMinutes.add(region);
   }
@@ -111,13 +109,11 @@ interface ExplainedGroup extends AbsentGroup {
   readonly days: number;
 }
 
-/** What a run knows about its demand. */
 interface DemandFacts {
   readonly period: LandedPeriod;
   readonly calendars: ReadonlyMap<Region, TradingCalendar>;
   /** When symbols were listed, where that is known; epoch milliseconds. */
   readonly listedAt: ReadonlyMap<string, number>;
-  /** Windows that a full response has settled, by symbol. */
   readonly answered: ReadonlyMap<string, readonly TimeRange[]>;
   /** Whether a response with other symbols lacked a symbol that traded up to the window, and few such symbols. */
   readonly isOneOfFew: (symbol: string, region: Region, window: TimeRange) => boolean;
@@ -134,7 +130,6 @@ interface LakeFacts {
   readonly firstOfRegion: ReadonlyMap<Region, number>;
   /** Symbols that the service once listed and no longer lists. */
   readonly ended: ReadonlySet<string>;
-  /** Windows in which symbols were absent for a settled reason. */
   readonly absentBefore: ReadonlyMap<string, readonly TimeRange[]>;
   readonly traded: readonly TradedDay[];
   /** Number of earlier days on which requests for symbols without a bar brought nothing. */
@@ -170,7 +165,6 @@ async function readLakeFacts(
   };
 }
 
-/** Counts symbols of a region. */
 function countSymbols(region: Region, symbols: readonly string[]): SymbolCount {
   const hasIndex = symbols.some((symbol) => CALENDAR_SYMBOLS[region].includes(symbol));
   return { symbols: symbols.length, hasIndex };
@@ -394,7 +388,6 @@ function keyOfSymbol(symbol: string, page: Pick<Page, "region" | "window">): str
   return `${keyOf(page)} ${symbol}`;
 }
 
-/** What remains to be explained after the requests of a demand. */
 export interface Leftovers {
   readonly table: TableSchema;
   readonly facts: PlanFacts;
@@ -450,7 +443,6 @@ async function enterAbsences(
   await run.exclusive(() => run.ledger.land());
 }
 
-/** Reports bars of recent days that the service no longer has. */
 async function noteWithdrawn(run: Run, { table, recent }: Leftovers): Promise<void> {
   for (const gone of await run.exclusive(() => recent.gone(run.context.session, run.context.lake, table)))
     run.log.completeness.withdrawn(table.name, gone);

@@ -49,7 +49,6 @@ import {
 } from "./kline-requester.js";
 import { LandingBars } from "./landing-bars.js";
 
-/** Counts each requested session of one demand once. */
 class RequestedSessions {
   readonly #completeness: Completeness;
   readonly #dataset: string;
@@ -66,7 +65,6 @@ class RequestedSessions {
     this.#facts = facts;
   }
 
-  /** The number of trading days in the window of a region. */
   days({ region, window }: { readonly region: Region; readonly window: TimeRange }): number {
     return this.#facts.calendars.get(region)?.daysIn(window, this.#facts.now).length ?? 0;
   }
@@ -255,7 +253,6 @@ function haveNeighbours(spans: readonly SymbolSpan[], words: Uint32Array): boole
 /** Most planned bars of all requests in flight, whose columns are in memory. */
 const BARS_IN_FLIGHT = 2_000_000;
 
-/** Requests the bars of one demand, lands them, and records the requests. */
 class BarRequests implements KlineSink {
   readonly table;
   readonly landing: LandingBars;
@@ -264,9 +261,7 @@ class BarRequests implements KlineSink {
   readonly #facts: PlanFacts;
   readonly #traits: ServiceTraits;
   readonly #requester: KlineRequester;
-  /** Whether a response has left windows to the next plan. */
   #hasPostponed = false;
-  /** Most requests of the plan in flight. */
   #concurrency = 1;
   readonly #recent: RecentWindows;
   readonly #sessions: RequestedSessions;
@@ -437,8 +432,6 @@ class BarRequests implements KlineSink {
  * flight.
  *
  * The requests are planned again when a response shows that the service returns more, or fewer, bars than assumed.
- *
- * @returns the facts of the plan.
  */
 export async function ingestBars(run: Run, demand: BarsDemand): Promise<PlanFacts> {
   run.progress.doing("planning");

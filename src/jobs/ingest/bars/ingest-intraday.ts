@@ -40,10 +40,8 @@ interface EmptyUniverse {
 /** After so many sessions without a bar of a universe the service has none of it; fewer may be a fault that passes. */
 const SESSIONS_OF_NONE = 3;
 
-/** A response with bars of a universe. */
 interface ReceivedUniverse {
   readonly members: readonly string[];
-  /** The symbols of which bars came. */
   readonly came: ReadonlySet<string>;
   readonly rows: number;
 }
@@ -148,7 +146,6 @@ function recordNoMinutes(run: Run, { members, got: { entry } }: EmptyUniverse): 
   run.ledger.enter({ ...entry, records: entry.records.map((one) => ({ ...one, reason: "unavailable" })) });
 }
 
-/** The symbols of which the lake has a minute. */
 async function symbolsWithMinutes(session: Session, lake: Lake): Promise<ReadonlySet<string>> {
   const byRegion = await symbolsByRegion(session, lake, await lake.snapshot(BARS_1M));
   return new Set([...byRegion.values()].flatMap((symbols) => [...symbols]));
@@ -236,7 +233,6 @@ async function knownUniverses({ session, lake }: RunContext): Promise<readonly {
   return session.json(`SELECT id FROM (${files}) WHERE valid_to IS NULL`);
 }
 
-/** The current members of universes, by universe. */
 async function membersOf(
   { session, lake }: RunContext,
   universes: readonly string[],

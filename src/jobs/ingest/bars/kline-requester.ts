@@ -31,7 +31,6 @@ export function klinesQuery(symbols: readonly string[], { start, end }: TimeRang
   };
 }
 
-/** The facts for the ledger about a decoded response. */
 export function received(response: DecodedKlines): Received & { readonly response: DecodedKlines } {
   return {
     response,
@@ -118,7 +117,6 @@ export function judgedResponse(
 /** What responses show of a service, on which the rest of a plan depends: its caps, and when regions did not trade. */
 export class ServiceTraits {
   readonly cap: RowCap;
-  /** Whether the plan is out of date. */
   isStale = false;
   /** Ranges in which a region did not trade, as requests for older bars have shown. */
   readonly #closed: Record<Region, TimeRange[]> = byRegion(() => []);
@@ -135,7 +133,6 @@ export class ServiceTraits {
     this.#limits = limits;
   }
 
-  /** Most symbols of one request. */
   get symbolsPerRequest(): number {
     return this.#limits.symbolsPerRequest("klines");
   }
@@ -209,7 +206,6 @@ export interface KlineSink {
   readonly send: (page: Page) => Promise<boolean>;
   /** Sends some follow-up requests, as many at a time as the sink permits. */
   readonly sendEach: (pages: readonly Page[], send: (page: Page) => Promise<void>) => Promise<void>;
-  /** Whether no more is to be requested. */
   readonly isHalted: () => boolean;
   /** Removes the gaps that need no request. @param closed the gaps that are in a time at which the region did not trade. */
   readonly settle: (open: readonly PossibleGap[], closed: readonly PossibleGap[]) => PossibleGap[];
@@ -234,7 +230,6 @@ export class KlineRequester {
     this.#sink = sink;
   }
 
-  /** Whether follow-up requests are to be sent. */
   get isOpen(): boolean {
     return this.#gaps.length > 0 || !this.absent.isEmpty;
   }

@@ -107,8 +107,8 @@ export class LandingBars {
   }
 
   /**
-   * Lands the bars of a group. @returns the landing of its ledger entries. @throws its error, or the error of an earlier
-   * group; in that case this group does not land.
+   * @returns the landing of its ledger entries. @throws its error, or the error of an earlier group; in that case this
+   *   group does not land.
    */
   async #landGroup(group: readonly CachedResponse[]): Promise<() => Promise<void>> {
     const run = this.#run;
@@ -144,7 +144,6 @@ function delivered({ value, source, entry }: CachedResponse): DeliveredResponse 
   return { columns: value.response.columns, source, entry };
 }
 
-/** The bars of a response that are to land, and its ledger entry. */
 export interface DeliveredResponse {
   /** Undefined where the response has no bars to land. */
   readonly columns: KlineColumns | undefined;
@@ -199,7 +198,6 @@ async function landBarsOf(
   return run.ledger.prepare();
 }
 
-/** The days of bars of a symbol, and the number of these bars. */
 function daysOf(bars: readonly BarSegment[]) {
   const days = new Map<string, { readonly symbol: string; readonly window: TimeRange; bars: number }>();
   for (const { symbol, columns, start, end } of bars) {

@@ -29,7 +29,6 @@ import type { Run } from "../../run/run.js";
 import { LandingRecords, reportSetAside } from "../landing-records.js";
 import { StatementFields } from "./statement-fields.js";
 
-/** The table whose statements are requested. */
 interface StatementsParts {
   readonly table: TableSchema;
   readonly endpoint: Endpoint;
@@ -39,7 +38,7 @@ interface StatementsParts {
 
 /**
  * Requests the statements of a table. Symbols that may have statements although the response had none are requested
- * again. It is a class because it stores what the responses have shown so far.
+ * again.
  */
 class AskingStatements {
   readonly #run: Run;
@@ -111,8 +110,6 @@ class AskingStatements {
   }
 
   /**
-   * Sends a request and takes its statements.
-   *
    * @param unconfirmedIn returns the absent symbols about which a response shows nothing; the ledger records that their
    *   request failed, as it does for symbols of which records were set aside.
    * @returns the number of received symbols; undefined where the request failed.
@@ -252,14 +249,11 @@ async function readSetAsideStatements(
   return new Map(rows.map(({ symbol, ...earlier }) => [symbol, earlier]));
 }
 
-/** How the requests for a table of statements ended. */
 interface TableOutcome {
   readonly name: StatementName;
-  /** Number of symbols that were to be requested. */
   readonly symbols: number;
   /** Whether no earlier run has received a response. */
   readonly isNew: boolean;
-  /** Whether this run has received a response. */
   readonly isAnswered: boolean;
   /** The refusal of the whole table; undefined where there was none. */
   readonly refusal: ServiceError | undefined;
@@ -301,7 +295,6 @@ const ENDPOINT_OF: Readonly<Record<StatementName, Endpoint>> = {
   shares: ENDPOINTS.shares,
 };
 
-/** The statements that are requested. */
 interface StatementsDemand {
   readonly tables: readonly StatementName[];
   readonly symbols: ReadonlyMap<Region, readonly string[]>;

@@ -2,7 +2,6 @@ import type { Issue } from "../../../core/issue.js";
 import type { Column, ColumnType, TableSchema } from "../../../schema/column.js";
 import type { StatementRecord } from "../../../wire/resources.js";
 
-/** Columns that identify the statement of a row. */
 const IDENTITY: readonly Column[] = [
   { name: "symbol", type: "string", doc: "" },
   { name: "period_end", type: "date", doc: "" },

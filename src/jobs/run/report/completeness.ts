@@ -60,7 +60,6 @@ export interface Returned {
   readonly missing: readonly string[];
 }
 
-/** Most missing symbols that are named. */
 const NAMED = 10;
 
 /** Counts requested and returned symbols, by dataset. A symbol counts as returned if any response had it. */
@@ -153,13 +152,10 @@ interface Tally {
   withdrawn: GoneBars[];
 }
 
-/** Counts what a run requests and what is absent, by table. */
 export class Completeness {
   readonly #tables = new Map<string, Tally>();
 
   /**
-   * Counts a request.
-   *
    * @param sessions number of sessions of all the symbols together.
    * @param start the start of its window, in epoch milliseconds.
    */
@@ -184,7 +180,6 @@ export class Completeness {
     own.sessions += sessions * symbols.length;
   }
 
-  /** Counts what the response to a page has shown. */
   judged(dataset: string, { symbols }: Pick<Page, "symbols">, verdict: ResponseVerdict): void {
     for (const { symbol, window, bars } of verdict.lost) this.setAside(dataset, { symbol, window, bars });
     for (const { symbol, reason, sessions } of verdict.quiet)
@@ -206,7 +201,6 @@ export class Completeness {
     this.#of(dataset).withdrawn.push(bars);
   }
 
-  /** Whether bars of a symbol and window were set aside in this run. */
   hasSetAside(dataset: string, symbol: string, { start, end }: TimeRange): boolean {
     return this.#of(dataset).setAside.some(
       (one) =>

@@ -8,7 +8,6 @@ import type { RunOutcome } from "./run-history.js";
 
 /** Run results after which a complete run is a recovery. */
 const BAD_ENDS = new Set<RunStatus>(["partial", "refused", "failed"]);
-/** Most failures listed in a notice. */
 const MOST_FAILURES = 10;
 const TIMEOUT_MS = 10_000;
 

@@ -1,7 +1,6 @@
 /* Counts of one run. This file contains only types, which the history of runs and the page of the workspace share. */
 import type { RequestStatus } from "../../../schema/runs.js";
 
-/** The requests of a run for one subject, with one result. */
 export interface RequestCount {
   readonly dataset: string;
   readonly endpoint: string;

@@ -34,7 +34,6 @@ export interface RunOutcome
   readonly finishedAt: number;
 }
 
-/** A run that has ended, with its report or with the error that it threw. */
 type SettledRun = { readonly outcome: RunOutcome } & (
   | { readonly kind: "reported"; readonly report: RunReport }
   | { readonly kind: "threw"; readonly error: unknown }
@@ -104,7 +103,6 @@ export interface RunRow {
 
 export interface RunDetails {
   readonly run: RunRow;
-  /** Requests by subject and result. */
   readonly requests: readonly RequestCount[];
   /** Refused and failed requests by reason, the reason with the most symbols first. */
   readonly failures: readonly {
@@ -114,7 +112,6 @@ export interface RunDetails {
     readonly requests: number;
     readonly symbols: number;
   }[];
-  /** The range of the windows with a response, by table. */
   readonly windows: readonly {
     readonly dataset: string;
     readonly start: Date;
@@ -122,9 +119,7 @@ export interface RunDetails {
     readonly end: Date;
     readonly symbols: number;
   }[];
-  /** Requested symbols that are in no response of the run. */
   readonly absent: readonly { readonly dataset: string; readonly symbols: readonly string[] }[];
-  /** Changes of reference data and statements during the run. */
   readonly changes: readonly ReferenceChange[];
   readonly rejects: readonly RejectCount[];
 }

@@ -41,7 +41,6 @@ export class RunProgress {
     this.#report = report;
   }
 
-  /** The number of requests that the run has sent or plans to send. */
   get planned(): number {
     return this.#sum("planned");
   }

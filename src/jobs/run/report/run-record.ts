@@ -160,7 +160,6 @@ export async function recordEnded(lake: Lake, clock: Pick<Clock, "now">, run: En
 /** How much earlier than the start of a run its first commit may be dated, as clocks differ; in milliseconds. */
 const CLOCKS_APART_MS = 30 * 60_000;
 
-/** The rows that the commits of a run have inserted and updated, in tables of data. */
 async function committedRows(
   { storage }: Lake,
   { runId, startedAt, tables }: Pick<EndedRun, "runId" | "startedAt" | "tables">,

@@ -42,8 +42,6 @@ export interface RunReport
 }
 
 /**
- * The report of a run.
- *
  * @param planned number of requests that the run has sent, or planned to send.
  * @param failed the error that ended the run, if any.
  */
@@ -100,7 +98,6 @@ function refusals({ forbidden }: RunFacts): string | undefined {
   return [...forbidden].map(([dataset, reason]) => `${dataset}: ${reason}`).join("; ");
 }
 
-/** The message of an error, with its hint. */
 export function reasonOf(error: unknown): string {
   const hint = hintOf(error);
   return hint === undefined ? messageOf(error) : `${messageOf(error)}; ${hint}`;

@@ -6,7 +6,6 @@ import { isLoss } from "../../../lake/land/rejects.js";
 import type { AbsenceReason } from "../../../schema/runs.js";
 import { type RequestRecord, ROWS_SET_ASIDE } from "../../ledger/ledger.js";
 
-/** What a request is for, with the facts that the ledger needs. */
 export interface Purpose {
   readonly dataset: string;
   readonly symbols: readonly string[];
@@ -17,7 +16,6 @@ export interface Purpose {
   readonly bars?: number | undefined;
 }
 
-/** Facts for the ledger about a decoded response. */
 export interface Received {
   readonly rows: number;
   readonly rejected: number;
@@ -37,7 +35,6 @@ export interface Received {
   readonly setAside?: readonly string[];
 }
 
-/** Symbols that have no bar in a window, or lack some, with the reason. */
 export interface AbsentPart extends Pick<Purpose, "symbols" | "window"> {
   readonly reason: AbsenceReason;
 }
@@ -70,7 +67,6 @@ export interface PendingResponse<T> {
 /** What a landing records in addition to its rows. */
 export interface LedgerEntry {
   readonly records: readonly RequestRecord[];
-  /** Parts of the response that were set aside. */
   readonly issues: readonly Issue[];
 }
 

@@ -190,7 +190,6 @@ class RefusedDatasets {
   readonly #received = new Set<string>();
   readonly #refusals = new Map<string, number>();
 
-  /** Records a response: the dataset's endpoint exists. */
   received(dataset: string): void {
     this.#received.add(dataset);
   }
@@ -218,7 +217,6 @@ export class PendingLedger {
   readonly #ownVersions = new Map<number, boolean>();
   #entries: LedgerEntry[] = [];
   #lastRequest = 0;
-  /** A connection of its own to the database of the run's session. */
   #session: Session | undefined;
   readonly #oneAfterAnother = oneAfterAnother();
 

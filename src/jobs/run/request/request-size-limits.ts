@@ -11,7 +11,6 @@ interface ServiceFacts {
   readonly refusedTables?: Readonly<Record<string, number>>;
 }
 
-/** The limits of a service, as a run learns them from its responses. */
 export class RequestSizeLimits {
   readonly #caps: Readonly<Record<LandedPeriod, RowCap>>;
   readonly #symbols: Partial<Record<SizedRequests, number>>;

@@ -293,7 +293,6 @@ function groupOf(group: ThriftStruct, chunks: readonly ThriftStruct[], at: numbe
   );
 }
 
-/** The root of the schema and its columns. */
 function schemaOf(footer: ThriftStruct, columns: readonly FileColumn[]): ThriftValue[] {
   const [root, ...elements] = structsAt(footer, FILE.schema) as [ThriftStruct, ...ThriftStruct[]];
   const ofColumns = columns.map((column) => {

@@ -29,7 +29,6 @@ export class RunBuilder implements Runs {
   readonly values: (string | number | null)[] = [];
   readonly ends: number[] = [];
 
-  /** The value of the next rows. */
   add(value: string | number | null, rows: number): void {
     const last = this.ends.length - 1;
     const end = (this.ends[last] ?? 0) + rows;

@@ -59,7 +59,6 @@ async function sizeOutside(lake: Lake, snapshot: Snapshot, file: DataFile): Prom
   }
 }
 
-/** Findings for data files that are in no version of a table. */
 export function unknownFiles({ table, files, removed }: Snapshot, stored: readonly StoredFile[]): Finding[] {
   return stored
     .filter(({ path }) => isDataFile(path) && !files.has(path) && !removed.has(path))

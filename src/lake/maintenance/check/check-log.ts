@@ -99,7 +99,6 @@ function rangeOf({ commits, checkpoints }: LogFiles): readonly [number, number] 
   return [Math.min(...known(starts)), Math.max(-1, ...known(ends))];
 }
 
-/** Reads a log entry by entry and tracks the table's state and the findings. */
 class LogReader {
   readonly #storage: Storage;
   readonly #table: TableSchema;
@@ -250,7 +249,6 @@ class LogReader {
   }
 }
 
-/** The part of a message that follows the file's name. */
 function faultOf(error: unknown, file: string): string {
   const [message = ""] = messageOf(error).split("\n");
   const at = message.indexOf(file);

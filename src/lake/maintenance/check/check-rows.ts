@@ -14,7 +14,6 @@ import { overlappingVersions } from "../repair-versions.js";
 import { type Find, readableStats } from "./check-files.js";
 import { type Finding, FOREIGN, RESTORE_LOG } from "./finding.js";
 
-/** Facts about a file's rows, found by reading them. */
 interface RowFacts {
   readonly rows: number;
   /** Whether the rows are in the table's order: then repeats of the sort columns are adjacent. */
@@ -220,7 +219,6 @@ function sameValue(stated: string, actual: string): boolean {
   );
 }
 
-/** A live file whose rows have been read. */
 export interface ReadFile {
   readonly file: DataFile;
   readonly facts: RowFacts;

@@ -64,7 +64,6 @@ interface CheckProgress {
   readonly bytes: number;
 }
 
-/** What was checked of a table, and what was found. */
 export interface TableCheck {
   readonly table: string;
   /** -1 where the table has no commit, or its log cannot be read. */
@@ -74,12 +73,10 @@ export interface TableCheck {
   readonly bytes: number;
   /** Rows that were read; 0 unless the check was deep. */
   readonly rows: number;
-  /** Whether the check reached its end. */
   readonly complete: boolean;
   readonly findings: readonly Finding[];
 }
 
-/** An error that ended the check of a table, and what was found before. */
 export class CheckFault extends BarlakeError {
   readonly found: TableCheck;
 

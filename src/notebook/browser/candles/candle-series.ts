@@ -11,10 +11,8 @@ import {
   type TimeChartOptions,
 } from "lightweight-charts";
 
-/** Returns a colour of the page's style, by the name of its custom property. */
 export type Colour = (name: string) => string;
 
-/** Colours of the page's style. */
 export function colours(element: HTMLElement): Colour {
   const style = getComputedStyle(element);
   return (name) => style.getPropertyValue(name).trim();
@@ -30,7 +28,6 @@ export function candleColours(rising: "green" | "red", colour: Colour): CandleCo
   return rising === "red" ? { up: red, down: green } : { up: green, down: red };
 }
 
-/** The appearance of every chart of bars. */
 export function barChartOptions(element: HTMLElement, colour: Colour): DeepPartial<TimeChartOptions> {
   return {
     layout: {

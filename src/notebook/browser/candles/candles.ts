@@ -52,7 +52,6 @@ export function tickText(time: Time, kind: TickMarkType, language: Language | un
   }
 }
 
-/** A value in the legend: a price, the volume, or a line of the chart with its colour. */
 export interface LegendEntry {
   readonly name: string;
   readonly text: string;
@@ -220,7 +219,6 @@ function draw(
   return candles;
 }
 
-/** The legend's entries for a bar: its prices, its volume, and the values of the lines. */
 function entriesOf(
   { prices, volume, lines, digits }: Bars,
   index: number,

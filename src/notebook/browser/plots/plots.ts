@@ -39,7 +39,6 @@ export function seriesColours(count: number, isDark: boolean): string[] | undefi
   );
 }
 
-/** A scale with as many of the labels as fit into the width. */
 export function thinned(labels: readonly string[], width: number): Plot.ScaleOptions {
   const longest = Math.max(...labels.map((label) => label.length), 1);
   const most = Math.max(2, Math.floor((width - 80) / (longest * 7 + 14)));
@@ -60,7 +59,6 @@ export function labelOf(value: Value | undefined): string {
   return text.endsWith("T00:00:00.000Z") ? text.slice(0, 10) : text.slice(0, 16).replace("T", " ");
 }
 
-/** A column's label on an axis. */
 export function labelFor(column: PackedColumn | undefined): string {
   return column === undefined ? "" : spaced(column.name);
 }

@@ -13,14 +13,12 @@ import type { PermitUses } from "./permit-uses.js";
  */
 const bookShape = z.object({
   version: z.literal(1),
-  /** The processes, by id. */
   holders: z.record(
     z.string(),
     z.object({
       owner: ownerShape,
       /** A number that grows while the process lives, because clocks of different machines cannot be compared. */
       beat: z.int(),
-      /** The permits of the process, by the name of the key. */
       keys: z.record(
         z.string(),
         z.object({
@@ -286,7 +284,6 @@ const RETAINED = 200;
 /** A change that took longer than this, in milliseconds, is checked against the existing versions. */
 const SLOW_MS = 5000;
 
-/** A version of the book. */
 interface BookVersion {
   readonly version: number;
   readonly book: PermitBook;
@@ -294,7 +291,7 @@ interface BookVersion {
 
 /**
  * The versions of a permit book: numbered files that are each created once. Of several processes that make the same
- * version, one succeeds, and the others read the book again. It is a class because it caches the newest version.
+ * version, one succeeds, and the others read the book again.
  */
 export class BookLog {
   readonly #store: BookStore;

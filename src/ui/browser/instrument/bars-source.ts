@@ -32,7 +32,6 @@ const MOST_CACHED = 48;
 /** Nothing more is loaded ahead after a request that took this time in milliseconds. */
 const SLOW_MS = 200;
 const cache = new Map<string, Bars>();
-/** Series that are being loaded ahead. */
 const ahead = new Map<string, Promise<Bars>>();
 
 /** The newest bars of a key; cached bars if they were loaded before. @throws {Fault} */

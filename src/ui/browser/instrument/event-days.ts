@@ -67,7 +67,6 @@ export function witnessText({ actions, event }: EventDay): string | undefined {
   return [text(witness === "factor" ? "byFactor" : "byActions"), source].filter(Boolean).join(" ");
 }
 
-/** A factor with the digits that sources have. */
 export function factorText(factor: number): string {
   return factor.toFixed(factor < 10 ? 4 : 2);
 }

@@ -52,7 +52,6 @@ export function EventTable({
   );
 }
 
-/** What is known of an ex-date, line by line. */
 export function EventLines({ of }: { readonly of: EventDay }) {
   const { actions } = of;
   const witness = witnessText(of);

@@ -3,7 +3,6 @@ import { canonicalSymbol } from "../../../market/symbol.js";
 import { change, textOfPart, useAddress } from "../address.js";
 import { type ChartRange, RANGES } from "./price-chart.js";
 
-/** The state of the view of an instrument. All of it is in the address. */
 export interface InstrumentState {
   readonly symbol: string;
   readonly period: Period;
@@ -12,7 +11,6 @@ export interface InstrumentState {
   readonly averages: readonly number[];
   readonly isLog: boolean;
   readonly hasMarks: boolean;
-  /** Symbols with which the instrument is compared. */
   readonly compare: readonly string[];
   /** Statements are shown as they were known at the end of this day; undefined: as known now. */
   readonly known: string | undefined;
@@ -22,7 +20,6 @@ export interface InstrumentState {
   readonly range: ChartRange | undefined;
 }
 
-/** Lengths of moving averages that can be chosen, in bars. */
 export const AVERAGES = [5, 20, 60, 250] as const;
 const USUAL_AVERAGES = "20,60";
 /** Most instruments in one comparison: more lines cannot be distinguished. */

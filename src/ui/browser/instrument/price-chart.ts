@@ -113,7 +113,6 @@ export function endOfView(time: ArrayLike<number>, to: number): number | undefin
   return to >= last - 0.5 ? undefined : time[Math.max(0, Math.floor(to))];
 }
 
-/** A mark on a day. */
 export interface Mark {
   /** Seconds, on the same scale as the times of the bars. */
   readonly time: number;
@@ -140,7 +139,6 @@ interface Drawing {
   readonly start?: number | undefined;
   /** The view moves to `end` or `start`, also where the bars are the same, when this number changes. */
   readonly jump?: number;
-  /** The name of the bars in a comparison. */
   readonly title?: string;
 }
 

@@ -7,7 +7,6 @@ import { useStateAddress } from "../lake-state.js";
 import { Table } from "../table.js";
 import { isChinese, text } from "../texts.js";
 
-/** The columns of the table of statements in Chinese. */
 const CHINESE: Readonly<Record<string, string>> = {
   period_end: "报告期",
   known_from: "获知日",
@@ -22,7 +21,6 @@ const CHINESE: Readonly<Record<string, string>> = {
   debt_to_assets: "资产负债率",
 };
 
-/** The name of a column of statements, in the language of the browser. */
 function statementName(column: string): string {
   return (isChinese ? CHINESE[column] : undefined) ?? column.replaceAll("_", " ");
 }

@@ -10,7 +10,6 @@ import { Link } from "../link.js";
 import { Table } from "../table.js";
 import { text } from "../texts.js";
 
-/** The days that are missing in a month, and the command that requests them. */
 function MissingList({ month, close }: { readonly month: MonthReport; readonly close: () => void }) {
   const { dataset, region, month: name } = month;
   const { value, fault } = useJson<MissingReport>(
@@ -79,7 +78,6 @@ function rulePath(dataset: string): string {
   return `/quality/${dataset === "bars_1m" ? "missing_sessions" : "missing_days"}`;
 }
 
-/** The filter of that rule by the region and the days of a month. */
 function daysOf({ region, month }: MonthReport): Readonly<Record<string, string>> {
   const [year = 0, number = 0] = month.split("-").map(Number);
   const last = new Date(Date.UTC(year, number, 0)).toISOString().slice(0, 10);
@@ -233,7 +231,6 @@ function describe(of: MonthReport): string {
   return parts.join(", ");
 }
 
-/** A colour of the months, and what it means. */
 function KeyEntry({ name, says }: { readonly name: string; readonly says: string }) {
   return (
     <span>

@@ -158,7 +158,6 @@ function Watched() {
   );
 }
 
-/** The tables of the lake, with facts from their logs. */
 function TableList({ report: { tables, freeBytes, knownAt } }: { readonly report: LakeReport }) {
   const all = tables.reduce((sum, table) => sum + table.bytes, 0);
   const rows = tables.reduce((sum, table) => sum + table.rows, 0);

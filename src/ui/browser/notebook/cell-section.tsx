@@ -20,7 +20,6 @@ function CellEditor({
   readonly text: string;
   readonly faults: readonly PlacedFault[];
   readonly links: EditorLinks;
-  /** Whether the editor is focused when it opens. */
   readonly isFocused: boolean;
 }) {
   const element = useRef<HTMLDivElement>(null);
@@ -89,7 +88,6 @@ export function CellPart({ cell }: { readonly cell: CellLine }) {
   return <div ref={element} />;
 }
 
-/** Loads the script that draws this kind of chart. */
 async function loadDrawing({ chart: { kind } }: PackedChart): Promise<void> {
   if (kind === "candlestick") {
     if (drawers().candles === undefined) await import("../../../notebook/browser/candles/candles.js");
@@ -122,7 +120,6 @@ export function CellSection({
   readonly number: number;
   readonly output: CellOutput | undefined;
   readonly isOpen: boolean;
-  /** Whether a run goes on, in any cell. */
   readonly isRunning: boolean;
   readonly canMove: readonly [isUp: boolean, isDown: boolean];
   readonly links: EditorLinks;

@@ -15,7 +15,6 @@ export function chineseComment(comment: string): string {
   return unit === "" ? chinese : `${chinese} [${unit}]`;
 }
 
-/** The catalog with its comments in Chinese. */
 export function chineseCatalog(catalog: Catalog): Catalog {
   const say = <T extends { readonly comment: string | undefined }>(one: T): T =>
     one.comment === undefined ? one : { ...one, comment: chineseComment(one.comment) };

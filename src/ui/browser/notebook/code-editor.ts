@@ -259,15 +259,12 @@ export const keepsDirective = EditorState.transactionFilter.of((typed) => {
     : { changes, selection: { anchor: cursor }, scrollIntoView: true };
 });
 
-/** The functions by which an editor asks its page for data, and reports to it. */
 export interface EditorLinks {
   readonly label: string;
-  /** Number of lines of the file before the cell. */
   readonly linesBefore: () => number;
   readonly onChange: (text: string) => void;
   /** The names that SQL can use; undefined where they cannot be loaded. */
   readonly catalog: () => Promise<Catalog | undefined>;
-  /** Names of the notebook's parameters. */
   readonly parameters: () => readonly string[];
   readonly run: () => void;
   readonly runAndNext: () => void;

@@ -29,7 +29,6 @@ import { draftKey, type FileContent, readDraft, type SaveState, useDraft, useSav
 import { SchemaBrowser } from "./schema-browser.js";
 import { type UsedRun, useRun } from "./use-run.js";
 
-/** Makes the page of a notebook, with the parameters in the address. */
 function usePage(
   name: string,
   newest: { readonly current: NotebookDocument },
@@ -148,7 +147,6 @@ function Control({
   );
 }
 
-/** The parameters of a notebook, the state of its run, and the buttons for the whole notebook. */
 function NotebookBar({
   name,
   parameters,
@@ -165,7 +163,6 @@ function NotebookBar({
   readonly runs: UsedRun;
   readonly onRunAll: () => void;
   readonly saving: SaveState;
-  /** Whether the text differs from the file. */
   readonly isChanged: boolean;
   readonly isSavable: boolean;
   readonly onSave: () => void;
@@ -230,7 +227,6 @@ function Elapsed({ since }: { readonly since: number }) {
   return <span aria-hidden="true"> · {Math.max(0, Math.floor((now - since) / 1000))} s</span>;
 }
 
-/** A notebook that can be read, run, edited and saved. */
 export function NotebookDesk({ source }: { readonly source: NotebookSource }) {
   const { name } = source;
   const key = draftKey(source.folder ?? "", name);

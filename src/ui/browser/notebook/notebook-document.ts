@@ -130,7 +130,6 @@ export function placeOf({ cells }: NotebookDocument, line: number): DocumentPlac
   return found;
 }
 
-/** Number of lines of the text before a cell. */
 export function linesBefore({ cells }: NotebookDocument, id: number): number {
   const before = cells.slice(
     0,

@@ -1,7 +1,6 @@
 import type { CellLine, NotebookLine, ParameterReport } from "../../page-data.js";
 import { type NotebookDocument, placeOf } from "./notebook-document.js";
 
-/** An error, with its position in a cell. */
 export interface PlacedFault {
   /** Row of the cell's text, from 0. */
   readonly row: number;
@@ -13,7 +12,6 @@ export interface PlacedFault {
 
 /** The output of a cell of the document. A cell with parameters in its prose has several parts. */
 export interface CellOutput {
-  /** The text of the cell that gave it. */
   readonly body: string;
   /** Whether a later run that requested the cell has not returned it. */
   readonly isFormer: boolean;
@@ -21,13 +19,10 @@ export interface CellOutput {
   readonly faults: readonly PlacedFault[];
 }
 
-/** What the runs of a notebook have returned so far. */
 export interface NotebookRun {
   readonly title: string;
   readonly parameters: readonly ParameterReport[];
-  /** Outputs by the ids of the document's cells. */
   readonly outputs: ReadonlyMap<number, CellOutput>;
-  /** Ids of the document's cells that this run has returned. */
   readonly given: ReadonlySet<number>;
   /** Number of the notebook's cells that this run has returned, and number that were requested. */
   readonly done: number;

@@ -208,7 +208,6 @@ class ChosenRows {
   }
 }
 
-/** Downloads a content as a file. */
 export function saveBlob(blob: Blob, name: string): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);

@@ -13,7 +13,6 @@ interface Draft {
   readonly at: number;
 }
 
-/** The storage of the browser, in which drafts are stored. */
 export interface DraftStore {
   readonly length: number;
   key(at: number): string | null;
@@ -101,7 +100,6 @@ export interface UsedSaving {
   readonly save: (text: string, over?: FileContent | null) => Promise<void>;
   /** Writes a text as a new notebook, and opens it. @param onSaved called before it is opened */
   readonly saveAs: (text: string, name: string, onSaved: () => void) => Promise<void>;
-  /** Continues with another content of the file as the base. */
   readonly rebase: (content: FileContent) => void;
 }
 
@@ -155,7 +153,6 @@ export function useSaving(
 const REST_MS = 250;
 
 interface UsedDraft {
-  /** Whether the browser has stored the draft. */
   readonly isStored: boolean;
   /** Deletes the draft, including text that was typed since it was last stored. */
   readonly forget: () => void;

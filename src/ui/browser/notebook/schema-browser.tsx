@@ -10,7 +10,6 @@ import { CellPart } from "./cell-section.js";
 import { notebookText } from "./notebook-texts.js";
 import { readLines } from "./use-run.js";
 
-/** Rows that a table shows as an example. */
 const FIRST_ROWS = 5;
 
 /** The tables, views and table macros that SQL can use, with their columns; each can be queried in a new cell. */
@@ -19,7 +18,6 @@ export function SchemaBrowser({
   query,
 }: {
   readonly load: () => Promise<Catalog | undefined>;
-  /** Opens a cell with a statement. */
   readonly query: (sql: string) => void;
 }) {
   const [isOpen, setOpen] = useState(false);

@@ -51,7 +51,6 @@ export function dependentOn(
   return idsOf(document, cells, cellsWithParameters(cells, parameters, changed));
 }
 
-/** The lines by which a request names the notebook's cells within the given cells of the document. */
 export function linesOf(
   document: NotebookDocument,
   { cells }: Notebook,
@@ -77,7 +76,6 @@ function idsOf(
   return new Set([...indexes].map((index) => placeOf(document, cells[index]?.line ?? 0)?.id ?? 0));
 }
 
-/** The runs of a notebook on the page. */
 export interface UsedRun {
   /** Undefined until the first run has begun. */
   readonly run: NotebookRun | undefined;
@@ -99,7 +97,6 @@ interface Sent {
 interface Started {
   readonly controller: AbortController;
   readonly ids: ReadonlySet<number> | undefined;
-  /** Number of cells that were requested. */
   readonly planned: number;
   /** When it was sent, by `performance.now()`. */
   readonly began: number;

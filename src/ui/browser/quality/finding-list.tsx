@@ -159,7 +159,6 @@ function FindingChart({
   );
 }
 
-/** The bars of a finding: as a chart, as values, and with the commands about them. */
 function FindingBars({ finding, subject }: { readonly finding: FindingReport; readonly subject: string }) {
   const { evidence, first, last, at, repairs, explains } = finding;
   const address = useStateAddress("quality/evidence", {
@@ -243,7 +242,6 @@ export function InstrumentLink({ symbol }: { readonly symbol: string }) {
   );
 }
 
-/** The findings of a rule about one symbol, and the bars of the chosen one. */
 export function FindingList({ rule, subject }: { readonly rule: string; readonly subject: string }) {
   const { query } = useAddress();
   const [from, to, page] = ["from", "to", "page"].map((name) => query.get(name));
@@ -292,7 +290,6 @@ export function FindingList({ rule, subject }: { readonly rule: string; readonly
   );
 }
 
-/** The text that identifies a finding in the address. */
 function keyOf({ dataset, first, last, at }: FindingReport): string {
   return [dataset, first, last, at].map((part) => part ?? "").join("_");
 }

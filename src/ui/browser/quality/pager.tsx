@@ -3,7 +3,6 @@ import { change } from "../address.js";
 import { count } from "../formats.js";
 import { qualityText } from "./quality-texts.js";
 
-/** Links to the pages of a list. The page number is in the address. */
 export function Pager({ list: { page, pages, rows, total } }: { readonly list: ListPage<unknown> }) {
   const go = (to: number): void => change({ page: to === 1 ? undefined : String(to), finding: undefined });
   return (

@@ -119,7 +119,6 @@ export function columnText(name: string): string {
   return (isChinese ? COLUMNS[name] : undefined) ?? name.replaceAll("_", " ");
 }
 
-/** Why a list is empty. */
 export function whyNone({ unknown }: Pick<ListPage<unknown>, "unknown">): string {
   return unknown === undefined
     ? qualityText("noneFits")

@@ -3,7 +3,6 @@ import type { FaultReport } from "../../page-data.js";
 import type { RuleCount, RuleReport } from "../../quality/quality-data.js";
 import { apiAddress, askJson, faultOf } from "../fetch-data.js";
 
-/** The state of counting a rule's findings. */
 export type CountState =
   | { readonly kind: "waiting" }
   | { readonly kind: "counting" }

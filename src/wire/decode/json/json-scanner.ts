@@ -88,7 +88,6 @@ export class JsonScanner {
   readonly #number = new NumberToken();
   /** One entry for each open container: true for an object. */
   readonly #stack: boolean[] = [];
-  /** The expected keys, by level of nesting. */
   readonly #keys: KeySequence[] = [];
   /** The receiver of numbers of the innermost container, if it is an array that has one. */
   #runs: NumberRuns | undefined;
@@ -99,7 +98,6 @@ export class JsonScanner {
   #carried = 0;
   /** Offset in the document of the first byte in the buffer. */
   #base = 0;
-  /** Number of bytes in the buffer. */
   #end = 0;
 
   constructor(sink: JsonSink, limits: JsonLimits = DEFAULT_JSON_LIMITS) {
