@@ -1,4 +1,5 @@
 import { inByteOrder, int64At, int64Words, isPresent } from "../core/bits.js";
+import { groupBy } from "../core/group-by.js";
 import type { IssueRule } from "../core/issue.js";
 import { lowerBound } from "../core/lower-bound.js";
 import { compareText } from "../core/text-order.js";
@@ -276,16 +277,8 @@ export function partitionBars(
 
 /** Segments by partition and by symbol, in the order of the delivery. */
 function groupsOf(placed: readonly PlacedSegment[]): Map<string, Map<string, PlacedSegment[]>> {
-  const groups = new Map<string, Map<string, PlacedSegment[]>>();
-  for (const segment of placed) {
-    const key = `${segment.region} ${segment.period.first}`;
-    let symbols = groups.get(key);
-    if (symbols === undefined) groups.set(key, (symbols = new Map()));
-    const own = symbols.get(segment.symbol);
-    if (own === undefined) symbols.set(segment.symbol, [segment]);
-    else own.push(segment);
-  }
-  return groups;
+  const groups = groupBy(placed, ({ region, period }) => `${region} ${period.first}`);
+  return new Map([...groups].map(([key, own]) => [key, groupBy(own, ({ symbol }) => symbol)]));
 }
 
 function partitionOf(segments: readonly PlacedSegment[]): BarPartition {

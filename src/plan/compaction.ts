@@ -1,3 +1,4 @@
+import { groupBy } from "../core/group-by.js";
 import { compareText } from "../core/text-order.js";
 
 export interface CompactableFile {
@@ -46,13 +47,7 @@ export function planCompaction<File extends CompactableFile>(
   files: Iterable<File>,
   targetBytes: number,
 ): PartitionCompaction<File>[] {
-  const byPartition = new Map<string, File[]>();
-  for (const file of files) {
-    const members = byPartition.get(file.partition);
-    if (members) members.push(file);
-    else byPartition.set(file.partition, [file]);
-  }
-  return [...byPartition]
+  return [...groupBy(files, ({ partition }) => partition)]
     .sort(([a], [b]) => compareText(a, b))
     .map(([partition, members]) => ({ partition, groups: groupsOf(members, targetBytes) }))
     .filter(({ groups }) => groups.length > 0);

@@ -1,4 +1,5 @@
 import { BarlakeError, UsageError } from "../../core/errors.js";
+import { groupBy } from "../../core/group-by.js";
 import { type Issue, type IssueCount, IssueLog } from "../../core/issue.js";
 import { parseTradingDate, type TimeRange } from "../../core/time.js";
 import { isLoss } from "../../lake/land/rejects.js";
@@ -191,14 +192,7 @@ export function requestedSymbols(what: string, symbols: readonly string[]): stri
 }
 
 export function symbolsByRegion(symbols: readonly string[]): Map<Region, string[]> {
-  const byRegion = new Map<Region, string[]>();
-  for (const symbol of symbols) {
-    const region = regionOf(symbol) as Region;
-    const own = byRegion.get(region);
-    if (own === undefined) byRegion.set(region, [symbol]);
-    else own.push(symbol);
-  }
-  return byRegion;
+  return groupBy(symbols, (symbol) => regionOf(symbol) as Region);
 }
 
 /** How much later than a landed bar the first bar of a period may be labelled, in milliseconds. */

@@ -1,3 +1,4 @@
+import { groupBy } from "../../core/group-by.js";
 import type { ChartColumn, ChartData } from "../../notebook/chart-data.js";
 import type { DrawnChart } from "../../notebook/notebook.js";
 import { formatValues } from "../../notebook/page/format-values.js";
@@ -196,13 +197,7 @@ function seriesOf({ channels, drawn }: TerminalChart): Series[] {
   const [first] = columns;
   if (color === undefined || color.kind === "number" || first === undefined)
     return columns.map((column) => ({ name: column.name, column, rows: all }));
-  const groups = new Map<string, number[]>();
-  for (const row of all) {
-    const name = String(color.values[row] ?? "·");
-    const rows = groups.get(name);
-    if (rows === undefined) groups.set(name, [row]);
-    else rows.push(row);
-  }
+  const groups = groupBy(all, (row) => String(color.values[row] ?? "·"));
   return [...groups].map(([name, rows]) => ({ name, column: first, rows }));
 }
 

@@ -1,4 +1,5 @@
 import { UsageError } from "../../core/errors.js";
+import { groupBy } from "../../core/group-by.js";
 import { firstNames } from "../../core/text-order.js";
 import { literalList } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
@@ -126,15 +127,10 @@ function ofRegions(
 }
 
 function byRegion(symbols: readonly string[], regions: readonly Region[]): Map<Region, string[]> {
-  const groups = new Map<Region, string[]>();
-  for (const symbol of symbols) {
-    const region = isSymbol(symbol) ? regionOf(symbol) : undefined;
-    if (region === undefined || !regions.includes(region)) continue;
-    const group = groups.get(region);
-    if (group) group.push(symbol);
-    else groups.set(region, [symbol]);
-  }
-  return groups;
+  const groups = groupBy(symbols, (symbol) => (isSymbol(symbol) ? regionOf(symbol) : undefined));
+  return new Map(
+    [...groups].filter((own): own is [Region, string[]] => own[0] !== undefined && regions.includes(own[0])),
+  );
 }
 
 /**

@@ -1,3 +1,4 @@
+import { groupBy } from "../../core/group-by.js";
 import {
   dateOfEpochDay,
   subtractRanges,
@@ -126,13 +127,10 @@ export async function landAbsentDays(
   { operation, runId, now: landedAt, fence }: LandOptions,
 ): Promise<void> {
   const options: LandOptions = { operation, runId, now: landedAt, fence };
-  const bySymbol = new Map<string, AbsentDays[]>();
-  for (const one of known) {
-    if (one.first >= one.end) continue;
-    const own = bySymbol.get(one.symbol);
-    if (own === undefined) bySymbol.set(one.symbol, [one]);
-    else own.push(one);
-  }
+  const bySymbol = groupBy(
+    known.filter(({ first, end }) => first < end),
+    ({ symbol }) => symbol,
+  );
   if (bySymbol.size === 0) return;
   const symbols = [...bySymbol.keys()];
   const after = async (base: Snapshot) => {

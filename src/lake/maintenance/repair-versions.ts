@@ -1,3 +1,4 @@
+import { groupBy } from "../../core/group-by.js";
 import { ident, literal } from "../../db/quote.js";
 import { countRows } from "../../db/session/count-rows.js";
 import { type Session, TempTable } from "../../db/session/session.js";
@@ -189,10 +190,5 @@ function joinedSql(table: TableSchema, versions: string, subject: string): strin
 }
 
 function byPartition(files: readonly DataFile[]): DataFile[][] {
-  const groups = new Map<string, DataFile[]>();
-  for (const file of files) {
-    const id = JSON.stringify(file.partitionValues);
-    groups.set(id, [...(groups.get(id) ?? []), file]);
-  }
-  return [...groups.values()];
+  return [...groupBy(files, ({ partitionValues }) => JSON.stringify(partitionValues)).values()];
 }

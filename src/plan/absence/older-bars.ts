@@ -1,3 +1,4 @@
+import { groupBy } from "../../core/group-by.js";
 import { subtractRanges, type TimeRange, unionRanges } from "../../core/time.js";
 import type { LandedPeriod } from "../../market/period.js";
 import type { Region } from "../../market/regions.js";
@@ -270,13 +271,10 @@ export function nextFollowUps(
   gaps: readonly PossibleGap[],
   size: number,
 ): { readonly followUps: readonly Page[]; readonly left: readonly PossibleGap[] } {
-  const groups = new Map<string, PossibleGap[]>();
-  for (const gap of gaps) {
-    const { region, window, isUrgent, tries: made } = gap;
+  const groups = groupBy(gaps, ({ region, window, isUrgent, tries: made }) => {
     const end = isUrgent || made >= SHARED_TRIES ? window.end : "";
-    const key = `${region} ${window.start} ${end}`;
-    groups.set(key, [...(groups.get(key) ?? []), gap]);
-  }
+    return `${region} ${window.start} ${end}`;
+  });
   const followUps: Page[] = [];
   const left: PossibleGap[] = [];
   for (const group of groups.values()) {

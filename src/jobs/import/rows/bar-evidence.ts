@@ -1,3 +1,4 @@
+import { groupBy } from "../../../core/group-by.js";
 import { MINUTE_MS } from "../../../core/time.js";
 import { literal } from "../../../db/quote.js";
 import type { Session } from "../../../db/session/session.js";
@@ -189,9 +190,7 @@ async function minuteEvidence({
        count(DISTINCT minute_of_day)::DOUBLE AS clocks, (CASE ${steps.join(" ")} ELSE 1 END)::DOUBLE AS step
      FROM ${from} WHERE symbol IS NOT NULL AND day IS NOT NULL GROUP BY file, region ORDER BY file, region`,
   );
-  const byFile = new Map<number, MinuteEvidence[]>();
-  for (const row of rows) byFile.set(row.file, [...(byFile.get(row.file) ?? []), row]);
-  return byFile;
+  return groupBy(rows, ({ file }) => file);
 }
 
 /** How many rows of each file agree with each quotient of units. */

@@ -1,3 +1,4 @@
+import { groupBy } from "../../../core/group-by.js";
 import { subtractRanges, type TimeRange, unionRanges } from "../../../core/time.js";
 import { literal, literalList } from "../../../db/quote.js";
 import { jsonParameter } from "../../../db/session/named-values.js";
@@ -277,13 +278,10 @@ function timeOf(groups: readonly AbsentGroup[]): (symbol: string, window: TimeRa
 function joinWindows(
   groups: readonly Pick<ExplainedGroup, "region" | "window" | "symbols" | "reason">[],
 ): Pick<ExplainedGroup, "region" | "window" | "symbols" | "reason">[] {
-  const bySymbols = new Map<string, (typeof groups)[number][]>();
-  for (const group of groups) {
-    const key = `${group.region} ${group.reason} ${group.symbols.join(" ")}`;
-    const same = bySymbols.get(key);
-    if (same === undefined) bySymbols.set(key, [group]);
-    else same.push(group);
-  }
+  const bySymbols = groupBy(
+    groups,
+    ({ region, reason, symbols }) => `${region} ${reason} ${symbols.join(" ")}`,
+  );
   return [...bySymbols.values()].flatMap((same) =>
     unionRanges(same.map(({ window }) => window)).map((window) => ({
       ...(same[0] as (typeof groups)[number]),

@@ -1,4 +1,5 @@
 import { BarlakeError, hintOf, messageOf } from "../../../core/errors.js";
+import { groupBy } from "../../../core/group-by.js";
 import type { SessionOptions } from "../../../db/session/open-database.js";
 import { Session } from "../../../db/session/session.js";
 import type { TableSchema } from "../../../schema/column.js";
@@ -273,13 +274,9 @@ async function checkPartitions(
   snapshot: Snapshot,
   { findings, read }: FoundSoFar,
 ): Promise<void> {
-  const partitions = new Map<string, ReadFile[]>();
-  for (const one of read) {
-    const id = snapshot.table.partition.map((name) => one.file.partitionValues[name]).join("/");
-    const others = partitions.get(id);
-    if (others === undefined) partitions.set(id, [one]);
-    else others.push(one);
-  }
+  const partitions = groupBy(read, ({ file }) =>
+    snapshot.table.partition.map((name) => file.partitionValues[name]).join("/"),
+  );
   for (const files of partitions.values())
     findings.push(...(await checkKeys(await session.open(), lake, snapshot, files)));
   if (hasVersions(snapshot.table))
