@@ -1,5 +1,5 @@
 import { constants } from "node:os";
-import type { Command } from "commander";
+import { Command } from "commander";
 import type { ImportReport } from "../jobs/import/run-import.js";
 import type { RunStatus } from "../schema/runs.js";
 import type { ResolvedSetting } from "./settings.js";
@@ -49,10 +49,34 @@ export function endAtOnce(signal: "SIGINT" | "SIGTERM"): void {
   if (process.pid === 1) process.exit(128 + constants.signals[signal]);
 }
 
+/** The program, or a command of it. All have the exit code of the command that has run. */
+export class CliCommand extends Command {
+  readonly exit: { code: number };
+
+  constructor(name?: string, exit: { code: number } = { code: EXIT.done }) {
+    super(name);
+    this.exit = exit;
+  }
+
+  override createCommand(name?: string): CliCommand {
+    return new CliCommand(name, this.exit);
+  }
+
+  /** Text below the options in the help. */
+  notes(text: string | (() => string)): this {
+    return this.addHelpText("after", typeof text === "string" ? () => text : text);
+  }
+
+  /** @param work returns the exit code. */
+  does(work: (...given: never[]) => Promise<number>): this {
+    return this.action(async (...given) => {
+      this.exit.code = await work(...(given as never[]));
+    });
+  }
+}
+
 export interface Cli {
-  readonly program: Command;
-  /** Runs a command's work; its result is the exit code. */
-  action(work: () => Promise<number>): Promise<void>;
+  readonly program: CliCommand;
   /** A command by its name, with its options; undefined where there is none. It cannot be run. */
   readonly load: (name: string) => Promise<Command | undefined>;
   /** What the environment and the files of the working directory set. */

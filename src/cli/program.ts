@@ -1,9 +1,9 @@
-import { Command, CommanderError } from "commander";
+import { CommanderError } from "commander";
 import { BarlakeError, QueryError, UsageError } from "../core/errors.js";
 import { nearestName } from "../core/text-order.js";
 import { VERSION } from "../core/version.js";
 import { TrinoQueryError } from "../trino/trino-client.js";
-import { type Cli, EXIT, endAtOnce } from "./cli.js";
+import { type Cli, CliCommand, EXIT, endAtOnce } from "./cli.js";
 import { errorText, StatementError, systemFaultOf } from "./error-text.js";
 import { loadSettings } from "./load-settings.js";
 
@@ -144,8 +144,7 @@ export async function runCli(given: readonly string[]): Promise<number> {
   process.on("SIGINT", stop);
   process.on("SIGTERM", stop);
   const { settings, fault } = await loadSettings();
-  let exitCode: number = EXIT.done;
-  const program = new Command("barlake")
+  const program = new CliCommand("barlake")
     .description(
       "A columnar toolkit for market data: ingest, lake, SQL views, and the same interface served back out.",
     )
@@ -158,29 +157,23 @@ export async function runCli(given: readonly string[]): Promise<number> {
     .hook("preAction", (_, command) => {
       if (fault !== undefined && !WITHOUT_SETTINGS.includes(command.name())) throw fault;
     })
-    .addHelpText(
-      "after",
-      `
+    .notes(`
 Examples:
   barlake demo                               the whole way on a simulated market
   barlake import bars_1d prices/*.csv        land files of your own
   barlake run daily --symbols 600519.SH      ask a service (BARLAKE_URL, BARLAKE_API_KEY)
   barlake sql "from bars_1d limit 5"         look at it
-  barlake serve                              serve it back out`,
-    );
+  barlake serve                              serve it back out`);
   const cli: Cli = {
     program,
     settings,
     async load(name) {
       if (!Object.hasOwn(COMMANDS, name)) return undefined;
-      const other = new Command();
+      const other = new CliCommand();
       (await COMMANDS[name]?.load())?.({ ...cli, program: other });
       return other.commands.at(-1);
     },
     signal: controller.signal,
-    async action(work) {
-      exitCode = await work();
-    },
   };
   const asked = argv[2] === "help" ? argv[3] : argv[2];
   const isUnknown = asked !== undefined && !asked.startsWith("-") && !Object.hasOwn(COMMANDS, asked);
@@ -192,7 +185,7 @@ Examples:
   try {
     // Without the rest, because --help after a name that is not known would show the general help.
     await program.parseAsync(isUnknown ? [...argv.slice(0, 2), asked] : argv);
-    return exitCode;
+    return program.exit.code;
   } catch (error) {
     return exitOfError(error, controller.signal);
   } finally {

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { type Command, Option } from "commander";
+import { Option } from "commander";
 import { UsageError } from "../../core/errors.js";
 import { groupBy } from "../../core/group-by.js";
 import { firstNames, shellWord } from "../../core/text-order.js";
@@ -22,7 +22,7 @@ import { basePeriod } from "../../market/period.js";
 import type { Region } from "../../market/regions.js";
 import { regionOf } from "../../market/symbol.js";
 import { isObjectUrl } from "../../object-store/object-address.js";
-import { type Cli, EXIT } from "../cli.js";
+import { type Cli, type CliCommand, EXIT } from "../cli.js";
 import {
   type CommonOptions,
   jsonOption,
@@ -55,8 +55,7 @@ interface BuildOptions extends SpecOptions {
 }
 
 export function addDataset(cli: Cli): void {
-  const command = cli.program.command("dataset").addHelpText(
-    "after",
+  const command = cli.program.command("dataset").notes(
     () => `
 A spec is a JSON or TypeScript file (docs/datasets.md), or the name of an included one:
 ${shippedSpecs()
@@ -70,30 +69,28 @@ Examples:
   barlake dataset build cn-daily --format qlib --append       adds the days that came since
   barlake dataset verify cn-daily                             its files, and what the lake has changed since`,
   );
-  addPlan(cli, command);
+  addPlan(command);
   addBuild(cli, command);
-  addList(cli, command);
+  addList(command);
   addVerify(cli, command);
 }
 
-function addPlan(cli: Cli, parent: Command): void {
+function addPlan(parent: CliCommand): void {
   specOptions(parent.command("plan"))
     .description("show what a dataset would be; writes nothing")
-    .action((name: string, options: SpecOptions) =>
-      cli.action(async () => {
-        const plan = await planDataset(
-          await openExistingLake(options),
-          await specOf(name, options),
-          pointInTimeOf(options),
-        );
-        if (options.json) printJson(plan);
-        else process.stdout.write(`${planText(plan)}\n`);
-        return EXIT.done;
-      }),
-    );
+    .does(async (name: string, options: SpecOptions) => {
+      const plan = await planDataset(
+        await openExistingLake(options),
+        await specOf(name, options),
+        pointInTimeOf(options),
+      );
+      if (options.json) printJson(plan);
+      else process.stdout.write(`${planText(plan)}\n`);
+      return EXIT.done;
+    });
 }
 
-function addBuild(cli: Cli, parent: Command): void {
+function addBuild(cli: Cli, parent: CliCommand): void {
   specOptions(parent.command("build"))
     .description("build a dataset")
     .addOption(new Option("--append", "add new days to the existing dataset").conflicts("replace"))
@@ -102,61 +99,54 @@ function addBuild(cli: Cli, parent: Command): void {
       "--no-verify",
       "do not compare the content of the lake's files with the hashes in their names first",
     )
-    .addHelpText(
-      "after",
-      `
+    .notes(`
 Examples:
   barlake dataset build cn-daily --format qlib
   barlake dataset build cn-factors --format wide-parquet --from 2020-01-01
   barlake dataset build mine.ts --as-of 2026-11-01T00:00:00Z     of the rows that the lake had then
   barlake dataset build mine.ts --known-at 2026-06-30            of what was known at the end of that day
-  barlake dataset build mine.ts --append                         equal to a full build, or refused with the reason`,
-    )
-    .action((name: string, options: BuildOptions) =>
-      cli.action(async () => {
-        const lake = await openExistingLake(options);
-        const spec = await specOf(name, options);
-        const view = progressView(spec.name);
-        const startedAt = performance.now();
-        const report = await buildDataset(lake, spec, {
-          pointInTime: pointInTimeOf(options),
-          existing: options.append ? "append" : options.replace ? "replace" : "refuse",
-          verify: options.verify,
-          signal: cli.signal,
-          onProgress: ({ symbols, of, rows }) =>
-            view.update({ done: symbols, total: of, unit: "symbols", rows, doing: spec.format }),
-        })
-          .finally(() => view.stop())
-          .catch((error: unknown) => {
-            if (cli.signal.aborted) process.stderr.write(`${stoppedText(folderOf(lake, spec))}\n`);
-            throw error;
-          });
-        if (options.json) printJson(report);
-        else process.stdout.write(`${buildText(report, performance.now() - startedAt)}\n`);
-        return EXIT.done;
-      }),
-    );
+  barlake dataset build mine.ts --append                         equal to a full build, or refused with the reason`)
+    .does(async (name: string, options: BuildOptions) => {
+      const lake = await openExistingLake(options);
+      const spec = await specOf(name, options);
+      const view = progressView(spec.name);
+      const startedAt = performance.now();
+      const report = await buildDataset(lake, spec, {
+        pointInTime: pointInTimeOf(options),
+        existing: options.append ? "append" : options.replace ? "replace" : "refuse",
+        verify: options.verify,
+        signal: cli.signal,
+        onProgress: ({ symbols, of, rows }) =>
+          view.update({ done: symbols, total: of, unit: "symbols", rows, doing: spec.format }),
+      })
+        .finally(() => view.stop())
+        .catch((error: unknown) => {
+          if (cli.signal.aborted) process.stderr.write(`${stoppedText(folderOf(lake, spec))}\n`);
+          throw error;
+        });
+      if (options.json) printJson(report);
+      else process.stdout.write(`${buildText(report, performance.now() - startedAt)}\n`);
+      return EXIT.done;
+    });
 }
 
-function addList(cli: Cli, parent: Command): void {
+function addList(parent: CliCommand): void {
   parent
     .command("list")
     .description("the datasets in a lake's own folder")
     .addOption(lakeOption())
     .addOption(jsonOption())
-    .action((options: CommonOptions) =>
-      cli.action(async () => {
-        const found = await listDatasets(openLake(options));
-        if (options.json) printJson(found);
-        else if (found.length === 0)
-          process.stdout.write("there are none yet: barlake dataset build --help shows how to make one\n");
-        else process.stdout.write(`${listText(found)}\n`);
-        return EXIT.done;
-      }),
-    );
+    .does(async (options: CommonOptions) => {
+      const found = await listDatasets(openLake(options));
+      if (options.json) printJson(found);
+      else if (found.length === 0)
+        process.stdout.write("there are none yet: barlake dataset build --help shows how to make one\n");
+      else process.stdout.write(`${listText(found)}\n`);
+      return EXIT.done;
+    });
 }
 
-function addVerify(cli: Cli, parent: Command): void {
+function addVerify(cli: Cli, parent: CliCommand): void {
   parent
     .command("verify")
     .description("check datasets: their files, and what the lake has changed since")
@@ -164,33 +154,28 @@ function addVerify(cli: Cli, parent: Command): void {
     .option("--rebuild", "also build each again at its versions, and compare the bytes")
     .addOption(lakeOption())
     .addOption(jsonOption())
-    .addHelpText(
-      "after",
-      `
+    .notes(`
 Exit code 0: as they were made, and the lake has not changed their days; 1: findings.
 
 Examples:
   barlake dataset verify
   barlake dataset verify cn-daily --rebuild
-  barlake dataset verify ~/research/mine`,
-    )
-    .action((names: string[], options: CommonOptions & { readonly rebuild?: boolean }) =>
-      cli.action(async () => {
-        const lake = openLake(options);
-        const checks = [];
-        for (const folder of await foldersNamed(lake, names)) {
-          const check = await verifyDataset(lake, folder, {
-            rebuild: options.rebuild ?? false,
-            signal: cli.signal,
-          });
-          checks.push(check);
-          if (!options.json) process.stdout.write(`${checks.length > 1 ? "\n" : ""}${checkText(check)}\n`);
-        }
-        if (options.json) printJson(checks.map((check) => ({ ...check, isSound: isSound(check) })));
-        else if (checks.length === 0) process.stdout.write("there are no datasets yet\n");
-        return checks.every(isSound) ? EXIT.done : EXIT.partial;
-      }),
-    );
+  barlake dataset verify ~/research/mine`)
+    .does(async (names: string[], options: CommonOptions & { readonly rebuild?: boolean }) => {
+      const lake = openLake(options);
+      const checks = [];
+      for (const folder of await foldersNamed(lake, names)) {
+        const check = await verifyDataset(lake, folder, {
+          rebuild: options.rebuild ?? false,
+          signal: cli.signal,
+        });
+        checks.push(check);
+        if (!options.json) process.stdout.write(`${checks.length > 1 ? "\n" : ""}${checkText(check)}\n`);
+      }
+      if (options.json) printJson(checks.map((check) => ({ ...check, isSound: isSound(check) })));
+      else if (checks.length === 0) process.stdout.write("there are no datasets yet\n");
+      return checks.every(isSound) ? EXIT.done : EXIT.partial;
+    });
 }
 
 /** Folders of the named datasets, or of all. @throws {UsageError} for an unknown name. */
@@ -218,7 +203,7 @@ async function folderNamed(name: string): Promise<string> {
   });
 }
 
-function specOptions(command: Command): Command {
+function specOptions(command: CliCommand): CliCommand {
   const [asOf, version] = pointInTimeOptions();
   const [knownAt, assumesReference] = knownAtOptions();
   return command

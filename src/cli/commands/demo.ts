@@ -80,9 +80,7 @@ export function addDemo(cli: Cli): void {
     )
     .addOption(urlOption())
     .addOption(rpmOption())
-    .addHelpText(
-      "after",
-      `
+    .notes(`
 Needs no key and no network, but with --live: a service of this interface, and its key where it needs one (BARLAKE_API_KEY).
 What a live demo has received is not asked for again: the same command goes on after its end. --store takes the program that BARLAKE_VERSITYGW or BARLAKE_MINIO names, else one in
 ~/.cache/barlake/bin (test/interop/stores.sh of the sources builds both there) or in PATH. Lakes in a store need DuckDB's
@@ -93,23 +91,20 @@ Examples:
   barlake demo --lake /tmp/demo
   barlake demo --live --url https://HOST --universe CN_ETF
   barlake demo --store
-  barlake demo --lake s3://bucket/demo`,
-    )
-    .action((options: DemoOptions, command: Command) =>
-      cli.action(async () => {
-        const { lake, store, live, symbols = SYMBOLS } = options;
-        if (!live) return store ? demoOnOwnStore(cli, symbols) : demo(cli, lake, symbols);
-        const { liveDemo } = await import("../demo/live-demo.js");
-        const isGiven = command.getOptionValueSource("lake") !== "default";
-        const most = options.symbols ?? LIVE_SYMBOLS;
-        return liveDemo({
-          ...options,
-          lake: isGiven ? lake : LIVE_FOLDER,
-          symbols: most,
-          signal: cli.signal,
-        });
-      }),
-    );
+  barlake demo --lake s3://bucket/demo`)
+    .does(async (options: DemoOptions, command: Command) => {
+      const { lake, store, live, symbols = SYMBOLS } = options;
+      if (!live) return store ? demoOnOwnStore(cli, symbols) : demo(cli, lake, symbols);
+      const { liveDemo } = await import("../demo/live-demo.js");
+      const isGiven = command.getOptionValueSource("lake") !== "default";
+      const most = options.symbols ?? LIVE_SYMBOLS;
+      return liveDemo({
+        ...options,
+        lake: isGiven ? lake : LIVE_FOLDER,
+        symbols: most,
+        signal: cli.signal,
+      });
+    });
 }
 
 async function demo({ signal }: Cli, location: string, symbols: number): Promise<number> {

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Argument, type Command, InvalidArgumentError, Option } from "commander";
+import { Argument, InvalidArgumentError, Option } from "commander";
 import { systemClock } from "../../client/system-clock.js";
 import { UsageError } from "../../core/errors.js";
 import { compareTable } from "../../jobs/compare/compare-sources.js";
@@ -18,7 +18,7 @@ import {
 } from "../../jobs/import/run-import.js";
 import { newRunId } from "../../jobs/run/run-pipeline.js";
 import { Lake } from "../../lake/lake.js";
-import { type Cli, EXIT, exitOfImport } from "../cli.js";
+import { type Cli, type CliCommand, EXIT, exitOfImport } from "../cli.js";
 import { inOptionWords } from "../error-text.js";
 import { type CommonOptions, jsonOption, lakeOption, openLake, printJson } from "../options/lake-option.js";
 import { mapOption } from "../options/options.js";
@@ -56,9 +56,7 @@ export function addImport(cli: Cli): void {
     .option("--plan <file>", "read the files by a saved plan: one that does not fit it is refused")
     .addOption(lakeOption())
     .addOption(jsonOption())
-    .addHelpText(
-      "after",
-      `
+    .notes(`
 What is certain is used, and shown as a plan; a file that has two readings is refused with the option that decides.
 The symbol comes from its column, or else from the file's name: 600519.SH.csv.gz and SH#600519.txt are of 600519.SH.
 Times are dates, dates and times (in the exchange's own zone, unless they say another one), or epoch numbers.
@@ -78,63 +76,60 @@ Examples:
   barlake import corporate_actions dividends.csv --source company
   barlake import bars_1d vendor.csv --compare
   barlake import bars_1d monday.csv --dry-run --save-plan daily.plan.json
-  barlake import bars_1d tuesday.csv --plan daily.plan.json`,
-    )
-    .action((name: ImportTable, files: string[], options: Options) =>
-      cli.action(async () => {
-        const {
-          dryRun,
-          compare,
-          savePlan: target,
-          plan: planFile,
-          lake: _lake,
-          json,
-          announceLag,
-          ...reading
-        } = options;
-        const show = (report: ImportReport): void => {
-          if (json) printJson(dryRun ? { dryRun: true, ...report } : report);
-          else process.stdout.write(importText(report, { isDryRun: dryRun === true, lake: options.lake }));
-        };
-        const plan = planFile === undefined ? undefined : await loadPlan(planFile, name);
-        const reference = openLake(options);
-        const importInto = (lake: Lake): Promise<ImportReport> => {
-          const view = viewOf(`import ${name}`, options);
-          return runImport(
-            lake,
-            name,
-            files,
-            {
-              ...reading,
-              announceLagDays: announceLag,
-              plan,
-              reference,
-              runId: newRunId(systemClock.now()),
-              signal: cli.signal,
-            },
-            systemClock,
-            (done) => view?.update({ done, total: files.length, unit: "files", rows: 0, doing: "reading" }),
-          )
-            .finally(() => view?.stop())
-            .catch((error: unknown) => {
-              if (error instanceof UnfinishedImport) show(error.report);
-              throw error;
-            });
-        };
-        if (compare && (await differs(name, reference, importInto, options))) return EXIT.partial;
-        await using place = dryRun
-          ? await temporaryLake()
-          : { lake: reference, [Symbol.asyncDispose]: async () => {} };
-        const report = await importInto(place.lake);
-        show(report);
-        if (target !== undefined) await savePlan(target, name, report.plan);
-        return exitOfImport(report);
-      }),
-    );
+  barlake import bars_1d tuesday.csv --plan daily.plan.json`)
+    .does(async (name: ImportTable, files: string[], options: Options) => {
+      const {
+        dryRun,
+        compare,
+        savePlan: target,
+        plan: planFile,
+        lake: _lake,
+        json,
+        announceLag,
+        ...reading
+      } = options;
+      const show = (report: ImportReport): void => {
+        if (json) printJson(dryRun ? { dryRun: true, ...report } : report);
+        else process.stdout.write(importText(report, { isDryRun: dryRun === true, lake: options.lake }));
+      };
+      const plan = planFile === undefined ? undefined : await loadPlan(planFile, name);
+      const reference = openLake(options);
+      const importInto = (lake: Lake): Promise<ImportReport> => {
+        const view = viewOf(`import ${name}`, options);
+        return runImport(
+          lake,
+          name,
+          files,
+          {
+            ...reading,
+            announceLagDays: announceLag,
+            plan,
+            reference,
+            runId: newRunId(systemClock.now()),
+            signal: cli.signal,
+          },
+          systemClock,
+          (done) => view?.update({ done, total: files.length, unit: "files", rows: 0, doing: "reading" }),
+        )
+          .finally(() => view?.stop())
+          .catch((error: unknown) => {
+            if (error instanceof UnfinishedImport) show(error.report);
+            throw error;
+          });
+      };
+      if (compare && (await differs(name, reference, importInto, options))) return EXIT.partial;
+      await using place = dryRun
+        ? await temporaryLake()
+        : { lake: reference, [Symbol.asyncDispose]: async () => {} };
+      const report = await importInto(place.lake);
+      show(report);
+      if (target !== undefined) await savePlan(target, name, report.plan);
+      return exitOfImport(report);
+    });
 }
 
 /** The options that say how files are read: each decides where files have two readings. */
-function addReadingOptions(command: Command): Command {
+function addReadingOptions(command: CliCommand): CliCommand {
   const choice = (flags: string, description: string, choices: readonly string[]): Option =>
     new Option(flags, description).choices(choices);
   return command

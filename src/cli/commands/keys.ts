@@ -23,7 +23,7 @@ interface AddOptions extends Options {
 }
 
 export function addKeys(cli: Cli): void {
-  const keys = cli.program.command("keys").addHelpText("after", EXAMPLES);
+  const keys = cli.program.command("keys").notes(EXAMPLES);
   keys
     .command("add")
     .description("make a key, and print it: it cannot be shown again")
@@ -39,47 +39,41 @@ export function addKeys(cli: Cli): void {
     .option("--may-replay", "it may set the time and speed of serve --replay")
     .addOption(keysOption())
     .addOption(jsonOption())
-    .addHelpText("after", EXAMPLES)
-    .action((name: string, options: AddOptions) =>
-      cli.action(async () => {
-        const { allow, universes, rpm, maxSymbols, mayReplay } = options;
-        const grant: KeyGrant = { allow, universes, requestsPerMinute: rpm, maxSymbols, mayReplay };
-        const key = await addKey(keysAt(options.keys).keys, name, grant, systemClock.now());
-        if (options.json) printJson({ name, key });
-        else {
-          process.stdout.write(`${key}\n`);
-          process.stderr.write(`keep it: ${options.keys} has only its hash\n`);
-        }
-        return EXIT.done;
-      }),
-    );
+    .notes(EXAMPLES)
+    .does(async (name: string, options: AddOptions) => {
+      const { allow, universes, rpm, maxSymbols, mayReplay } = options;
+      const grant: KeyGrant = { allow, universes, requestsPerMinute: rpm, maxSymbols, mayReplay };
+      const key = await addKey(keysAt(options.keys).keys, name, grant, systemClock.now());
+      if (options.json) printJson({ name, key });
+      else {
+        process.stdout.write(`${key}\n`);
+        process.stderr.write(`keep it: ${options.keys} has only its hash\n`);
+      }
+      return EXIT.done;
+    });
   keys
     .command("list")
     .description("show the keys, without what is secret of them")
     .addOption(keysOption())
     .addOption(jsonOption())
-    .addHelpText("after", EXAMPLES)
-    .action((options: Options) =>
-      cli.action(async () => {
-        const found = await keysAt(options.keys).keys.read();
-        if (options.json) printJson(found.map(({ salt: _salt, hash: _hash, ...facts }) => facts));
-        else process.stdout.write(`${found.length === 0 ? `no keys in ${options.keys}` : listText(found)}\n`);
-        return EXIT.done;
-      }),
-    );
+    .notes(EXAMPLES)
+    .does(async (options: Options) => {
+      const found = await keysAt(options.keys).keys.read();
+      if (options.json) printJson(found.map(({ salt: _salt, hash: _hash, ...facts }) => facts));
+      else process.stdout.write(`${found.length === 0 ? `no keys in ${options.keys}` : listText(found)}\n`);
+      return EXIT.done;
+    });
   keys
     .command("revoke")
     .description("end a key: a running service refuses it within seconds")
     .argument("<name>", "whose key it is")
     .addOption(keysOption())
-    .addHelpText("after", EXAMPLES)
-    .action((name: string, options: Options) =>
-      cli.action(async () => {
-        await revokeKey(keysAt(options.keys).keys, name, systemClock.now());
-        process.stdout.write(`key ${name} is revoked\n`);
-        return EXIT.done;
-      }),
-    );
+    .notes(EXAMPLES)
+    .does(async (name: string, options: Options) => {
+      await revokeKey(keysAt(options.keys).keys, name, systemClock.now());
+      process.stdout.write(`key ${name} is revoked\n`);
+      return EXIT.done;
+    });
 }
 
 const EXAMPLES = `

@@ -32,9 +32,7 @@ export function addMcp(cli: Cli): void {
   for (const option of [...pointInTimeOptions(), ...knownAtOptions()]) command.addOption(option);
   command
     .addOption(lakeOption())
-    .addHelpText(
-      "after",
-      `
+    .notes(`
 An agent starts it, and asks over its standard input: search, describe, query, bars, statements and dataset_plan. It only
 reads, and no question moves its point in time. docs/agents.md has the line of set-up for the usual clients.
 Over HTTP it listens on this machine only, and a request has a key: one of --keys or of BARLAKE_SERVE_KEYS, as for barlake
@@ -45,9 +43,8 @@ Examples:
   barlake mcp --known-at 2026-06-30      what was known at the end of that day, and nothing that came later
   barlake mcp --as-of 2026-11-01
   claude mcp add barlake -- npx barlake mcp --lake /data/lake
-  barlake mcp --http 8765 --keys keys.json`,
-    )
-    .action((options: Options) => cli.action(() => serveLake(cli, options)));
+  barlake mcp --http 8765 --keys keys.json`)
+    .does((options: Options) => serveLake(cli, options));
 }
 
 async function serveLake(cli: Cli, options: Options): Promise<number> {

@@ -91,9 +91,7 @@ export function addServe(cli: Cli): void {
     .addOption(version)
     .addOption(knownAt)
     .addOption(lakeOption())
-    .addHelpText(
-      "after",
-      `
+    .notes(`
 Keys are those of the file that barlake keys writes, whose changes take effect while the service runs, and those of
 BARLAKE_SERVE_KEYS, comma-separated, which may request everything. Without any key, the service listens on this machine
 only, and prints a key made for this run.
@@ -112,67 +110,64 @@ Examples:
   barlake serve --host 0.0.0.0 --keys s3://bucket/service --lake s3://bucket/lake      on several machines
   barlake serve --cors https://research.example
   barlake serve --udf --cors http://localhost:3000   a chart page whose datafeed is http://127.0.0.1:8080/udf/forward
-  curl -H "x-api-key: KEY" "http://127.0.0.1:8080/v1/klines/batch?symbols=600519.SH&count=5&adjust=none"`,
-    )
-    .action((options: Options) =>
-      cli.action(async () => {
-        const logger = pino({ name: "barlake", level: "info" }, pino.destination(2));
-        const location = keysAt(options.keys);
-        const { ring, own } = await keysOf(options.host, location, (error) => {
-          logger.error({ err: error }, "keys could not be read again: the earlier ones remain valid");
-        });
-        const { shared } = location;
-        const onFault = (error: unknown): void =>
-          logger.error(
-            { err: error, place: options.keys },
-            "requests of the keys cannot be counted: their permits end 45 s after the last contact",
-          );
-        const lake = await openExistingLake(options, { patience: PATIENCE });
-        await reportMovedLake(lake);
-        const replay = await replayOf(lake, options);
-        // In a replay, the assumption is the replay's.
-        const { assumeReference: _, ...ofReplay } = options;
-        const pointInTime = pointInTimeOf(replay === undefined ? options : ofReplay);
-        const service = await startService(lake, {
-          host: options.host,
-          port: options.port,
-          keys: ring,
-          clock: systemClock,
-          pointInTime,
-          logger,
-          verify: options.verify,
-          warmUp: options.warmUp,
-          ...(replay === undefined ? {} : { replay }),
-          ...(shared && { quota: new PermitQuota(shared, systemClock, onFault) }),
-          ...(options.rpm === undefined ? {} : { maxRequestsPerMinute: options.rpm }),
-          ...(options.maxSymbols === undefined ? {} : { maxSymbols: options.maxSymbols }),
-          ...(options.udf === true ? { udf: isLoopback(options.host) ? "open" : "keys" } : {}),
-          ...(options.cors === undefined ? {} : { corsOrigins: options.cors }),
-        });
-        process.stdout.write(`serving ${options.lake} at ${paint("bold", service.url)} (Ctrl-C ends it)\n`);
-        process.stdout.write(`its interface, for people: ${service.url}/docs\n`);
-        if (replay !== undefined) process.stdout.write(replayText(replay));
-        if (options.knownAt !== undefined)
-          process.stdout.write(`it shows what was known at ${knownAtText(options.knownAt)}\n`);
-        if (options.udf === true)
-          process.stdout.write(
-            `datafeed of a chart page: ${service.url}/udf (as traded), ${service.url}/udf/forward\n`,
-          );
-        if (own !== undefined) {
-          process.stdout.write(`key for this run: ${own}\n\n`);
-          process.stdout.write(`  curl -H "x-api-key: ${own}" "${service.url}/v1/exchanges"\n`);
-          process.stdout.write(
-            `  BARLAKE_URL=${service.url} BARLAKE_API_KEY=${own} npx barlake run reference --lake other\n`,
-          );
-        }
-        await new Promise<void>((resolve) => {
-          if (cli.signal.aborted) resolve();
-          cli.signal.addEventListener("abort", () => resolve());
-        });
-        await service.close();
-        return EXIT.done;
-      }),
-    );
+  curl -H "x-api-key: KEY" "http://127.0.0.1:8080/v1/klines/batch?symbols=600519.SH&count=5&adjust=none"`)
+    .does(async (options: Options) => {
+      const logger = pino({ name: "barlake", level: "info" }, pino.destination(2));
+      const location = keysAt(options.keys);
+      const { ring, own } = await keysOf(options.host, location, (error) => {
+        logger.error({ err: error }, "keys could not be read again: the earlier ones remain valid");
+      });
+      const { shared } = location;
+      const onFault = (error: unknown): void =>
+        logger.error(
+          { err: error, place: options.keys },
+          "requests of the keys cannot be counted: their permits end 45 s after the last contact",
+        );
+      const lake = await openExistingLake(options, { patience: PATIENCE });
+      await reportMovedLake(lake);
+      const replay = await replayOf(lake, options);
+      // In a replay, the assumption is the replay's.
+      const { assumeReference: _, ...ofReplay } = options;
+      const pointInTime = pointInTimeOf(replay === undefined ? options : ofReplay);
+      const service = await startService(lake, {
+        host: options.host,
+        port: options.port,
+        keys: ring,
+        clock: systemClock,
+        pointInTime,
+        logger,
+        verify: options.verify,
+        warmUp: options.warmUp,
+        ...(replay === undefined ? {} : { replay }),
+        ...(shared && { quota: new PermitQuota(shared, systemClock, onFault) }),
+        ...(options.rpm === undefined ? {} : { maxRequestsPerMinute: options.rpm }),
+        ...(options.maxSymbols === undefined ? {} : { maxSymbols: options.maxSymbols }),
+        ...(options.udf === true ? { udf: isLoopback(options.host) ? "open" : "keys" } : {}),
+        ...(options.cors === undefined ? {} : { corsOrigins: options.cors }),
+      });
+      process.stdout.write(`serving ${options.lake} at ${paint("bold", service.url)} (Ctrl-C ends it)\n`);
+      process.stdout.write(`its interface, for people: ${service.url}/docs\n`);
+      if (replay !== undefined) process.stdout.write(replayText(replay));
+      if (options.knownAt !== undefined)
+        process.stdout.write(`it shows what was known at ${knownAtText(options.knownAt)}\n`);
+      if (options.udf === true)
+        process.stdout.write(
+          `datafeed of a chart page: ${service.url}/udf (as traded), ${service.url}/udf/forward\n`,
+        );
+      if (own !== undefined) {
+        process.stdout.write(`key for this run: ${own}\n\n`);
+        process.stdout.write(`  curl -H "x-api-key: ${own}" "${service.url}/v1/exchanges"\n`);
+        process.stdout.write(
+          `  BARLAKE_URL=${service.url} BARLAKE_API_KEY=${own} npx barlake run reference --lake other\n`,
+        );
+      }
+      await new Promise<void>((resolve) => {
+        if (cli.signal.aborted) resolve();
+        cli.signal.addEventListener("abort", () => resolve());
+      });
+      await service.close();
+      return EXIT.done;
+    });
 }
 
 /** The replay that the options ask for. @throws {UsageError} for a time that is not in the lake. */

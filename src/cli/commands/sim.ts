@@ -30,45 +30,45 @@ export function addSim(cli: Cli): void {
     .option("--end <date>", "last date of the history (default: yesterday)")
     .addOption(lakeOption())
     .addOption(jsonOption())
-    .addHelpText(
-      "after",
-      "\nThe same options make the same market.\n\nExamples:\n  barlake sim --lake data/sim\n  barlake sim --lake data/big --symbols 5000 --days 250 --minute-days 250",
-    )
-    .action((options: Options) =>
-      cli.action(async () => {
-        const lake = openLake(options);
-        if ((await lake.snapshots()).some((snapshot) => snapshot.version >= 0)) {
-          throw new UsageError(`lake ${options.lake} has data already`, {
-            hint: "a simulated market needs an empty lake: give another --lake",
-          });
-        }
-        const startedAt = performance.now();
-        const now = systemClock.now();
-        const yesterday = localDate(subHours(now, 24).getTime(), "UTC");
-        const end = options.end ? parseTradingDate(options.end) : yesterday;
-        const { symbols, days, minuteDays, seed } = options;
-        const view = progressView("sim");
-        let bars = 0;
-        await fillLake(lake, simulateMarket({ seed, symbols, days, end }), {
-          minuteDays,
-          withActions: true,
-          runId: newRunId(now),
-          now,
-          signal: cli.signal,
-          onStep: ({ done, steps, bars: landed, doing }) => {
-            bars = landed;
-            view.update({ done, total: steps, unit: "steps", rows: landed, doing });
-          },
-        }).finally(() => view.stop());
-        const ms = performance.now() - startedAt;
-        if (options.json) printJson({ bars, durationMs: Math.round(ms), end });
-        else
-          process.stdout.write(
-            `${paint("green", "filled")} ${options.lake}: ${count(bars)} bars up to ${end} in ${duration(ms)}\n`,
-          );
-        return cli.signal.aborted ? EXIT.interrupted : EXIT.done;
-      }),
-    );
+    .notes(`
+The same options make the same market.
+
+Examples:
+  barlake sim --lake data/sim
+  barlake sim --lake data/big --symbols 5000 --days 250 --minute-days 250`)
+    .does(async (options: Options) => {
+      const lake = openLake(options);
+      if ((await lake.snapshots()).some((snapshot) => snapshot.version >= 0)) {
+        throw new UsageError(`lake ${options.lake} has data already`, {
+          hint: "a simulated market needs an empty lake: give another --lake",
+        });
+      }
+      const startedAt = performance.now();
+      const now = systemClock.now();
+      const yesterday = localDate(subHours(now, 24).getTime(), "UTC");
+      const end = options.end ? parseTradingDate(options.end) : yesterday;
+      const { symbols, days, minuteDays, seed } = options;
+      const view = progressView("sim");
+      let bars = 0;
+      await fillLake(lake, simulateMarket({ seed, symbols, days, end }), {
+        minuteDays,
+        withActions: true,
+        runId: newRunId(now),
+        now,
+        signal: cli.signal,
+        onStep: ({ done, steps, bars: landed, doing }) => {
+          bars = landed;
+          view.update({ done, total: steps, unit: "steps", rows: landed, doing });
+        },
+      }).finally(() => view.stop());
+      const ms = performance.now() - startedAt;
+      if (options.json) printJson({ bars, durationMs: Math.round(ms), end });
+      else
+        process.stdout.write(
+          `${paint("green", "filled")} ${options.lake}: ${count(bars)} bars up to ${end} in ${duration(ms)}\n`,
+        );
+      return cli.signal.aborted ? EXIT.interrupted : EXIT.done;
+    });
 }
 
 function whole(text: string): number {

@@ -90,8 +90,7 @@ export function addSql(cli: Cli): void {
     );
   for (const option of trinoOptions()) command.addOption(option);
   command
-    .addHelpText(
-      "after",
+    .notes(
       () => `
 Views: bars_1d, bars_1m, instruments, universes, universe_members, exchanges, balance_sheet, cash_flow,
 income, metrics, shares, corporate_actions, ex_factors, daily_fundamentals, daily_metrics, daily_valuation, returns, daily_status, requests, rejects, and more:
@@ -112,21 +111,19 @@ Examples:
   barlake sql                                                  a shell: Tab completes, .help there
   barlake sql --engine trino --server http://trino:8080/lake/barlake "select count(*) from bars_1m"`,
     )
-    .action((query: string | undefined, options: Options) =>
-      cli.action(async () => {
-        expectFitting(query, options);
-        using _ = isObjectUrl(options.lake) ? endWhereStuck(cli.signal) : undefined;
-        const { file, watch } = options;
-        if (!watch || file === undefined) return await runSql(query, options, cli.signal);
-        const { findSqlFile } = await import("../notebook/find-notebook.js");
-        const { watchSql } = await import("../notebook/watch-sql.js");
-        const { path } = await findSqlFile(file);
-        const isPast = options.asOf !== undefined || options.version !== undefined;
-        const lake = isPast ? undefined : await openExistingLake(options);
-        await watchSql({ path, lake, signal: cli.signal }, () => runSql(query, options, cli.signal));
-        return EXIT.done;
-      }),
-    );
+    .does(async (query: string | undefined, options: Options) => {
+      expectFitting(query, options);
+      using _ = isObjectUrl(options.lake) ? endWhereStuck(cli.signal) : undefined;
+      const { file, watch } = options;
+      if (!watch || file === undefined) return await runSql(query, options, cli.signal);
+      const { findSqlFile } = await import("../notebook/find-notebook.js");
+      const { watchSql } = await import("../notebook/watch-sql.js");
+      const { path } = await findSqlFile(file);
+      const isPast = options.asOf !== undefined || options.version !== undefined;
+      const lake = isPast ? undefined : await openExistingLake(options);
+      await watchSql({ path, lake, signal: cli.signal }, () => runSql(query, options, cli.signal));
+      return EXIT.done;
+    });
 }
 
 /** Runs the query, the file or a shell. @returns the exit code. */

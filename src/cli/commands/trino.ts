@@ -36,51 +36,44 @@ export function addTrino(cli: Cli): void {
         "where the lake is as Trino reaches it, if that is another name: s3://bucket/prefix, local:///folder",
       )
       .addOption(jsonOption())
-      .addHelpText(
-        "after",
-        `
+      .notes(`
 A password or a token is taken from the environment: BARLAKE_TRINO_USER, BARLAKE_TRINO_PASSWORD, BARLAKE_TRINO_TOKEN.
 
 Examples:
-${examples}`,
-      );
+${examples}`);
   };
   withOptions(
     "install",
     "register the lake's tables and create the views; again after new tables or another version of barlake",
     `  barlake trino install --server http://trino:8080/lake/barlake --location s3://bucket/lake
   BARLAKE_TRINO=http://localhost:8080 barlake trino install --location local:///lake`,
-  ).action((options: Options) =>
-    cli.action(async () => {
-      const client = openTrinoClient(options);
-      const tables = await tablesOf(await openExistingLake(options), options.location);
-      const { status, registered, created } = await installInTrino(client, tables, cli.signal);
-      if (options.json) printJson({ ...status, registered, created });
-      else {
-        process.stdout.write(`registered ${listed(registered)}; created ${listed(created)}\n`);
-        showStatus(status, client.server.schema);
-      }
-      return isCurrent(status) ? EXIT.done : EXIT.partial;
-    }),
-  );
+  ).does(async (options: Options) => {
+    const client = openTrinoClient(options);
+    const tables = await tablesOf(await openExistingLake(options), options.location);
+    const { status, registered, created } = await installInTrino(client, tables, cli.signal);
+    if (options.json) printJson({ ...status, registered, created });
+    else {
+      process.stdout.write(`registered ${listed(registered)}; created ${listed(created)}\n`);
+      showStatus(status, client.server.schema);
+    }
+    return isCurrent(status) ? EXIT.done : EXIT.partial;
+  });
   withOptions(
     "status",
     "what Trino has of the lake's tables and views, and what differs; changes nothing",
     `  barlake trino status --server http://trino:8080/lake/barlake --location s3://bucket/lake
   barlake trino status --server http://trino:8080 --json`,
-  ).action((options: Options) =>
-    cli.action(async () => {
-      const client = openTrinoClient(options);
-      const status = await trinoStatus(
-        client,
-        await tablesOf(await openExistingLake(options), options.location),
-        cli.signal,
-      );
-      if (options.json) printJson(status);
-      else showStatus(status, client.server.schema);
-      return isCurrent(status) ? EXIT.done : EXIT.partial;
-    }),
-  );
+  ).does(async (options: Options) => {
+    const client = openTrinoClient(options);
+    const status = await trinoStatus(
+      client,
+      await tablesOf(await openExistingLake(options), options.location),
+      cli.signal,
+    );
+    if (options.json) printJson(status);
+    else showStatus(status, client.server.schema);
+    return isCurrent(status) ? EXIT.done : EXIT.partial;
+  });
 }
 
 async function tablesOf(lake: Lake, location: string | undefined): Promise<LakeTable[]> {

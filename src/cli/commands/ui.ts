@@ -57,9 +57,7 @@ export function addUi(cli: Cli): void {
     .addOption(rpmOption())
     .addOption(shareOption())
     .addOption(lakeOption())
-    .addHelpText(
-      "after",
-      `
+    .notes(`
 It listens on this machine only. An address admits one browser, once; Enter opens a new one. It writes the notebooks that
 you save, into --notebooks, and what a pipeline lands that you run from the page, which needs BARLAKE_URL and
 BARLAKE_API_KEY; Ctrl-C ends such a run as that of barlake run.
@@ -67,36 +65,33 @@ BARLAKE_API_KEY; Ctrl-C ends such a run as that of barlake run.
 Examples:
   barlake ui --lake data/demo/lake
   barlake ui --port 8090 --no-open
-  barlake ui --notebooks research`,
-    )
-    .action((options: Options) =>
-      cli.action(async () => {
-        const lake = await openExistingLake(options);
-        lake.onReplaced((facts) =>
-          process.stderr.write(`${paint("yellow", "warning:")} ${replacedText(facts)}\n`),
-        );
-        await using workspace = await startWorkspace(lake, {
-          port: options.port,
-          preferredPort: steadyPort(lake.location),
-          location: options.lake,
-          notebooks: options.notebooks,
-          pipelines: options.pipelines ?? usersPipelines(),
-          runPlace: workspaceRuns(lake, options),
-        });
-        process.stdout.write(`${options.lake} at ${paint("bold", workspace.url)} (Ctrl-C ends it)\n`);
-        show(workspace, options);
-        const input = process.stdin.isTTY ? createInterface(process.stdin) : undefined;
-        input?.on("line", () => show(workspace, options));
-        await new Promise<void>((resolve) => {
-          if (cli.signal.aborted) resolve();
-          cli.signal.addEventListener("abort", () => resolve());
-          // The interface takes Ctrl-C from the terminal.
-          input?.on("SIGINT", () => resolve());
-        });
-        input?.close();
-        return EXIT.done;
-      }),
-    );
+  barlake ui --notebooks research`)
+    .does(async (options: Options) => {
+      const lake = await openExistingLake(options);
+      lake.onReplaced((facts) =>
+        process.stderr.write(`${paint("yellow", "warning:")} ${replacedText(facts)}\n`),
+      );
+      await using workspace = await startWorkspace(lake, {
+        port: options.port,
+        preferredPort: steadyPort(lake.location),
+        location: options.lake,
+        notebooks: options.notebooks,
+        pipelines: options.pipelines ?? usersPipelines(),
+        runPlace: workspaceRuns(lake, options),
+      });
+      process.stdout.write(`${options.lake} at ${paint("bold", workspace.url)} (Ctrl-C ends it)\n`);
+      show(workspace, options);
+      const input = process.stdin.isTTY ? createInterface(process.stdin) : undefined;
+      input?.on("line", () => show(workspace, options));
+      await new Promise<void>((resolve) => {
+        if (cli.signal.aborted) resolve();
+        cli.signal.addEventListener("abort", () => resolve());
+        // The interface takes Ctrl-C from the terminal.
+        input?.on("SIGINT", () => resolve());
+      });
+      input?.close();
+      return EXIT.done;
+    });
 }
 
 function show(workspace: Workspace, { open }: Options): void {

@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { InvalidArgumentError, Option } from "commander";
 import { type KeyUse, limitsOf, openKey } from "../../api/service/service-access.js";
 import { type ByGroup, hostOf, type ServiceClient } from "../../client/service-client.js";
 import { systemClock } from "../../client/system-clock.js";
@@ -9,6 +9,7 @@ import type { Lake } from "../../lake/lake.js";
 import type { LimitsStore } from "../../lake/requests/service-limits.js";
 import type { RunPlace } from "../../ui/runs/started-runs.js";
 import { ENDPOINTS, type EndpointGroup } from "../../wire/endpoints.js";
+import type { CliCommand } from "../cli.js";
 import { paint } from "../text.js";
 import type { CommonOptions } from "./lake-option.js";
 import { positiveNumber } from "./options.js";
@@ -39,7 +40,7 @@ export function withQuota<Options extends ServiceOptions>(
   return { ...options, ...(rpm !== undefined && { rpm }), ...(part !== undefined && { share: part }) };
 }
 
-export function serviceOptions(command: Command): Command {
+export function serviceOptions(command: CliCommand): CliCommand {
   return command
     .addOption(urlOption())
     .addOption(rpmOption())

@@ -5,6 +5,7 @@ import { parseTradingDate } from "../../core/time.js";
 import type { RunOptions } from "../../jobs/run/run-pipeline.js";
 import { isRegion, type Region } from "../../market/regions.js";
 import { canonicalSymbol, isSymbol, regionOf, splitList } from "../../market/symbol.js";
+import type { CliCommand } from "../cli.js";
 import { systemFaultOf } from "../error-text.js";
 
 export const SYMBOLS_HELP = "symbols, separated by commas, or @FILE with one a line";
@@ -81,7 +82,7 @@ export interface DemandOptions {
   readonly repair?: boolean;
 }
 
-export function demandOptions(command: Command): Command {
+export function demandOptions(command: CliCommand): CliCommand {
   return command
     .argument("<pipeline>", "name of a pipeline, or path of a file")
     .option("--from <date>", "first date, of each exchange's own calendar", dateOption)

@@ -1,5 +1,5 @@
-import { Command } from "commander";
-import { type Cli, exitOfImport } from "../../../src/cli/cli.js";
+import type { Command } from "commander";
+import { type Cli, CliCommand, exitOfImport } from "../../../src/cli/cli.js";
 import { addImport, importText } from "../../../src/cli/commands/import.js";
 import { errorText } from "../../../src/cli/error-text.js";
 import type { ImportOptions } from "../../../src/jobs/import/import-options.js";
@@ -20,7 +20,7 @@ export interface ImportCommand {
 
 /** Reads arguments by the definition of the command itself. */
 export function parseImport(table: string, args: readonly string[]): ImportCommand {
-  const program = new Command().exitOverride();
+  const program = new CliCommand().exitOverride();
   addImport({ program } as unknown as Cli);
   let parsed: ImportCommand | undefined;
   (program.commands[0] as Command)

@@ -43,9 +43,7 @@ export function addCheck(cli: Cli): void {
   )
     .addOption(lakeOption())
     .addOption(jsonOption())
-    .addHelpText(
-      "after",
-      `
+    .notes(`
 Changes nothing; others may read and write at the same time. Without --deep it checks the log and the names and
 sizes of the files, which takes seconds. With --audits it runs queries over the rows. With --sample it asks the service
 again, which uses a part of the key's quota: this finds past data that the service has corrected since.
@@ -57,74 +55,69 @@ Examples:
   barlake check --deep --json
   barlake check --scrub                      once a day, by cron; barlake schedule does it by itself
   barlake check --audits
-  barlake check --sample 1% --rpm 30`,
-    )
-    .action((names: readonly string[], options: Options) =>
-      cli.action(async () => {
-        const tables = tablesNamed(names);
-        const lake = await openExistingLake(options);
-        const view = options.deep ? viewOf("check", options) : undefined;
-        const failures: unknown[] = [];
-        let isFirst = true;
-        /** Runs a part of the check and shows its result. A part that fails leaves the others as they are. */
-        const part = async <T>(
-          run: () => Promise<T>,
-          textOf: (result: T) => string,
-        ): Promise<T | undefined> => {
-          try {
-            const result = await run();
-            if (!options.json) process.stdout.write(`${isFirst ? "" : "\n"}${textOf(result)}\n`);
-            isFirst = false;
-            return result;
-          } catch (error) {
-            failures.push(error);
-            return undefined;
-          }
-        };
-        const collected = async <T extends { readonly errors: readonly unknown[] }>(
-          result: Promise<T>,
-        ): Promise<Omit<T, "errors">> => {
-          const { errors, ...found } = await result;
-          failures.push(...errors);
-          return found;
-        };
-        const { signal } = cli;
-        const check = (): Promise<CheckReport> =>
-          checkLake(lake, tables, {
-            deep: options.deep === true,
-            now: systemClock.now(),
-            signal,
-            onProgress: ({ table: name, file, ...progress }) =>
-              view?.update({ ...progress, unit: "files", doing: `${name} ${file}` }),
-          }).finally(() => view?.stop());
-        const report = await part(
-          () => collected(check()),
-          (found) => text(found, options, signal.aborted),
-        );
-        const scrub =
-          options.scrub && (await part(() => scrubLake(lake, { signal }, systemClock), scrubText));
-        const audits =
-          options.audits && (await part(() => collected(auditLake(lake, { signal })), auditText));
-        const wanted = options.sample;
-        const sample = wanted && (await part(() => askSample(cli, lake, options, wanted), sampleText));
-        if (options.json)
-          printJson({
-            deep: options.deep === true,
-            interrupted: signal.aborted,
-            ...report,
-            ...(scrub && { scrub: forMachines(scrub) }),
-            ...(audits && { audits }),
-            ...(sample && { sample }),
-            ...failuresOf(failures),
-          });
-        if (signal.aborted) return EXIT.interrupted;
-        throwErrors(failures);
-        const findings = [...(report?.findings ?? []), ...(audits ? audits.findings : [])];
-        const isSound = findings.every(({ severity }) => severity === "info");
-        const isWhole = !scrub || scrub.damaged.length === 0;
-        return isSound && isWhole && (!sample || isAsLanded(sample)) ? EXIT.done : EXIT.partial;
-      }),
-    );
+  barlake check --sample 1% --rpm 30`)
+    .does(async (names: readonly string[], options: Options) => {
+      const tables = tablesNamed(names);
+      const lake = await openExistingLake(options);
+      const view = options.deep ? viewOf("check", options) : undefined;
+      const failures: unknown[] = [];
+      let isFirst = true;
+      /** Runs a part of the check and shows its result. A part that fails leaves the others as they are. */
+      const part = async <T>(
+        run: () => Promise<T>,
+        textOf: (result: T) => string,
+      ): Promise<T | undefined> => {
+        try {
+          const result = await run();
+          if (!options.json) process.stdout.write(`${isFirst ? "" : "\n"}${textOf(result)}\n`);
+          isFirst = false;
+          return result;
+        } catch (error) {
+          failures.push(error);
+          return undefined;
+        }
+      };
+      const collected = async <T extends { readonly errors: readonly unknown[] }>(
+        result: Promise<T>,
+      ): Promise<Omit<T, "errors">> => {
+        const { errors, ...found } = await result;
+        failures.push(...errors);
+        return found;
+      };
+      const { signal } = cli;
+      const check = (): Promise<CheckReport> =>
+        checkLake(lake, tables, {
+          deep: options.deep === true,
+          now: systemClock.now(),
+          signal,
+          onProgress: ({ table: name, file, ...progress }) =>
+            view?.update({ ...progress, unit: "files", doing: `${name} ${file}` }),
+        }).finally(() => view?.stop());
+      const report = await part(
+        () => collected(check()),
+        (found) => text(found, options, signal.aborted),
+      );
+      const scrub = options.scrub && (await part(() => scrubLake(lake, { signal }, systemClock), scrubText));
+      const audits = options.audits && (await part(() => collected(auditLake(lake, { signal })), auditText));
+      const wanted = options.sample;
+      const sample = wanted && (await part(() => askSample(cli, lake, options, wanted), sampleText));
+      if (options.json)
+        printJson({
+          deep: options.deep === true,
+          interrupted: signal.aborted,
+          ...report,
+          ...(scrub && { scrub: forMachines(scrub) }),
+          ...(audits && { audits }),
+          ...(sample && { sample }),
+          ...failuresOf(failures),
+        });
+      if (signal.aborted) return EXIT.interrupted;
+      throwErrors(failures);
+      const findings = [...(report?.findings ?? []), ...(audits ? audits.findings : [])];
+      const isSound = findings.every(({ severity }) => severity === "info");
+      const isWhole = !scrub || scrub.damaged.length === 0;
+      return isSound && isWhole && (!sample || isAsLanded(sample)) ? EXIT.done : EXIT.partial;
+    });
 }
 
 function forMachines({ verifiedSince, ...scrub }: ScrubReport): object {

@@ -35,9 +35,7 @@ export function addCompare(cli: Cli): void {
     .addOption(mapOption())
     .option("--examples <n>", "examples of each kind, of different symbols", wholeNumber, 3)
     .addOption(jsonOption())
-    .addHelpText(
-      "after",
-      `
+    .notes(`
 Names each difference, by symbol and date:
   missing      one source has the row, or the value, and the other has not
   stale        a source ends earlier for the symbol, or repeats the bar before
@@ -54,39 +52,36 @@ Examples:
   barlake compare data /backup/lake
   barlake compare data s3://bucket/lake bars_1d --json
   barlake compare data vendor.parquet bars_1d --map symbol=ticker
-  barlake compare "old/*.csv" "new/*.csv" bars_1m`,
-    )
-    .action((a: string, b: string, tables: readonly string[], options: Options) =>
-      cli.action(async () => {
-        const [left, right] = [await sideOf(a, tables, options), await sideOf(b, tables, options)];
-        const chosen = COMPARABLE.filter(({ name }) => tables.length === 0 || tables.includes(name));
-        const view = viewOf("compare", options);
-        const found: TableDifferences[] = [];
-        try {
-          for (const table of chosen) {
-            using session = await openFor([left.lake, right.lake]);
-            using _ = interruptOn(session, cli.signal);
-            const differences = await compareTable(session, table, left.source, right.source, {
-              examples: options.examples,
-              onProgress: (done, total) =>
-                view?.update({ done, total, unit: "rows", rows: 0, doing: table.name }),
-            });
-            if (differences !== undefined) found.push(differences);
-          }
-        } finally {
-          view?.stop();
-        }
-        if (found.length === 0)
-          throw new UsageError(`${a} and ${b} have no table in common that can be compared`, {
-            hint: `tables that can be: ${names.join(", ")}`,
+  barlake compare "old/*.csv" "new/*.csv" bars_1m`)
+    .does(async (a: string, b: string, tables: readonly string[], options: Options) => {
+      const [left, right] = [await sideOf(a, tables, options), await sideOf(b, tables, options)];
+      const chosen = COMPARABLE.filter(({ name }) => tables.length === 0 || tables.includes(name));
+      const view = viewOf("compare", options);
+      const found: TableDifferences[] = [];
+      try {
+        for (const table of chosen) {
+          using session = await openFor([left.lake, right.lake]);
+          using _ = interruptOn(session, cli.signal);
+          const differences = await compareTable(session, table, left.source, right.source, {
+            examples: options.examples,
+            onProgress: (done, total) =>
+              view?.update({ done, total, unit: "rows", rows: 0, doing: table.name }),
           });
-        if (options.json) printJson({ a, b, tables: found });
-        else process.stdout.write(differencesText(found, a, b));
-        return found.some(({ columns, different }) => columns.length === 0 || different > 0)
-          ? EXIT.partial
-          : EXIT.done;
-      }),
-    );
+          if (differences !== undefined) found.push(differences);
+        }
+      } finally {
+        view?.stop();
+      }
+      if (found.length === 0)
+        throw new UsageError(`${a} and ${b} have no table in common that can be compared`, {
+          hint: `tables that can be: ${names.join(", ")}`,
+        });
+      if (options.json) printJson({ a, b, tables: found });
+      else process.stdout.write(differencesText(found, a, b));
+      return found.some(({ columns, different }) => columns.length === 0 || different > 0)
+        ? EXIT.partial
+        : EXIT.done;
+    });
 }
 
 export function openFor(lakes: readonly (Lake | undefined)[]): Promise<Session> {

@@ -19,47 +19,39 @@ export function addCopy(cli: Cli): void {
     .argument("<to>", "an empty folder or prefix, or one with a part of this copy")
     .option("--no-database", "do not write lake.duckdb, the views for other DuckDB clients")
     .addOption(jsonOption())
-    .addHelpText(
-      "after",
-      `
+    .notes(`
 Copies every table with its whole history, the files of all versions that can still be read, and the rejects. Each file
 is compared with the hash in its name on the way. The lake may be written to during the copy: a version of one time is copied.
 After an interruption the same command continues, and later it copies what has come since.
 
 Examples:
   barlake copy data s3://bucket/lake
-  barlake copy s3://bucket/lake /backup/lake`,
-    )
-    .action((source: string, destination: string, options: Options) =>
-      cli.action(async () => {
-        const [from, to] = [lakeAt(source), lakeAt(destination)];
-        const view = viewOf("copy", options);
-        try {
-          const reports = await copyLake(from, to, {
-            signal: cli.signal,
-            onProgress: ({ done, total, bytes, table: name }) =>
-              view?.update({ done, total, unit: "files", rows: 0, bytes, doing: name }),
-          });
-          // An interrupted copy may have all tables, and no views yet.
-          const isNew =
-            reports.some(({ commits }) => commits > 0) ||
-            (reports.length > 0 && !existsSync(to.databaseFile));
-          // The copy is whole without the views: to make them, DuckDB may lack its extension for stores.
-          const fault =
-            options.database && isNew ? await publish(to).catch((error: unknown) => error) : undefined;
-          view?.stop();
-          if (fault !== undefined)
-            process.stderr.write(
-              `${paint("yellow", "warning:")} the copy is whole, and ${messageOf(fault)}\n`,
-            );
-          if (options.json) printJson({ from: from.location, to: to.location, tables: reports });
-          else process.stdout.write(`${text(reports, to.location)}\n`);
-          return EXIT.done;
-        } finally {
-          view?.stop();
-        }
-      }),
-    );
+  barlake copy s3://bucket/lake /backup/lake`)
+    .does(async (source: string, destination: string, options: Options) => {
+      const [from, to] = [lakeAt(source), lakeAt(destination)];
+      const view = viewOf("copy", options);
+      try {
+        const reports = await copyLake(from, to, {
+          signal: cli.signal,
+          onProgress: ({ done, total, bytes, table: name }) =>
+            view?.update({ done, total, unit: "files", rows: 0, bytes, doing: name }),
+        });
+        // An interrupted copy may have all tables, and no views yet.
+        const isNew =
+          reports.some(({ commits }) => commits > 0) || (reports.length > 0 && !existsSync(to.databaseFile));
+        // The copy is whole without the views: to make them, DuckDB may lack its extension for stores.
+        const fault =
+          options.database && isNew ? await publish(to).catch((error: unknown) => error) : undefined;
+        view?.stop();
+        if (fault !== undefined)
+          process.stderr.write(`${paint("yellow", "warning:")} the copy is whole, and ${messageOf(fault)}\n`);
+        if (options.json) printJson({ from: from.location, to: to.location, tables: reports });
+        else process.stdout.write(`${text(reports, to.location)}\n`);
+        return EXIT.done;
+      } finally {
+        view?.stop();
+      }
+    });
 }
 
 function text(reports: readonly CopyReport[], location: string): string {

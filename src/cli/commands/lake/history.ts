@@ -24,27 +24,22 @@ export function addHistory(cli: Cli): void {
     .option("--limit <n>", "newest versions that are shown", "20")
     .addOption(lakeOption())
     .addOption(jsonOption())
-    .addHelpText(
-      "after",
-      `
+    .notes(`
 Examples:
   barlake history bars_1d
   barlake sql "select count(*) from bars_1d" --version bars_1d=12    as version 12 had it
-  barlake restore bars_1d --version 12                               undo what came after version 12`,
-    )
-    .action((name: string, options: Options) =>
-      cli.action(async () => {
-        const found = TABLES.find((one) => one.name === name) as TableSchema;
-        const limit = Number(options.limit);
-        if (!Number.isSafeInteger(limit) || limit < 1)
-          throw new UsageError(`--limit ${options.limit} is not a whole number of at least 1`);
-        const { storage } = await openExistingLake(options);
-        const entries = (await readHistory(storage, found)).slice(-limit).toReversed();
-        if (options.json) printJson(entries.map(forMachines));
-        else process.stdout.write(`${entries.length === 0 ? `${name} has no version yet` : text(entries)}\n`);
-        return EXIT.done;
-      }),
-    );
+  barlake restore bars_1d --version 12                               undo what came after version 12`)
+    .does(async (name: string, options: Options) => {
+      const found = TABLES.find((one) => one.name === name) as TableSchema;
+      const limit = Number(options.limit);
+      if (!Number.isSafeInteger(limit) || limit < 1)
+        throw new UsageError(`--limit ${options.limit} is not a whole number of at least 1`);
+      const { storage } = await openExistingLake(options);
+      const entries = (await readHistory(storage, found)).slice(-limit).toReversed();
+      if (options.json) printJson(entries.map(forMachines));
+      else process.stdout.write(`${entries.length === 0 ? `${name} has no version yet` : text(entries)}\n`);
+      return EXIT.done;
+    });
 }
 
 function text(entries: readonly HistoryEntry[]): string {

@@ -44,9 +44,7 @@ export function addOptimize(cli: Cli): void {
     .option("--rewrite", "also rewrite files that have another codec, and those that are as they landed")
     .addOption(lakeOption())
     .addOption(jsonOption())
-    .addHelpText(
-      "after",
-      `
+    .notes(`
 Others may read and write at the same time. Older versions still have their files. Each partition is a separate commit: after
 an interruption the next run continues, and a run that finds nothing to do changes nothing. A landed file that is alone in
 its partition is sorted already, and is left as it is.
@@ -57,38 +55,35 @@ Exit code 1: a partition was not compacted because other writers replaced its fi
 Examples:
   barlake optimize
   barlake optimize bars_1d bars_1m --target-mb 256
-  barlake optimize --codec zstd --rewrite`,
-    )
-    .action((names: string[], options: Options) =>
-      cli.action(async () => {
-        const tables = tablesNamed(names);
-        const lake = await openExistingLake(options);
-        const view = viewOf("optimize", options);
-        const { reports, errors } = await optimizeLake(
-          lake,
-          tables,
-          {
-            runId: newRunId(systemClock.now()),
-            targetBytes: options.targetMb * BYTES_A_MB,
-            ...(options.codec === undefined ? {} : { codec: options.codec }),
-            rewrite: options.rewrite ?? false,
-            signal: cli.signal,
-            onProgress: ({ done, total, table: name, partition }) =>
-              view?.update({ done, total, unit: "partitions", rows: 0, doing: `${name} ${partition}` }),
-          },
-          systemClock,
-        ).finally(() => view?.stop());
-        const interrupted = cli.signal.aborted;
-        if (options.json) printJson({ interrupted, tables: reports, ...failuresOf(errors) });
-        else {
-          if (reports.length > 0 || (errors.length === 0 && !interrupted)) print(reports, options);
-          if (interrupted) process.stdout.write("interrupted: the next run compacts the rest\n");
-        }
-        if (interrupted) return EXIT.interrupted;
-        throwErrors(errors);
-        return reports.some(({ skipped }) => skipped.length > 0) ? EXIT.partial : EXIT.done;
-      }),
-    );
+  barlake optimize --codec zstd --rewrite`)
+    .does(async (names: string[], options: Options) => {
+      const tables = tablesNamed(names);
+      const lake = await openExistingLake(options);
+      const view = viewOf("optimize", options);
+      const { reports, errors } = await optimizeLake(
+        lake,
+        tables,
+        {
+          runId: newRunId(systemClock.now()),
+          targetBytes: options.targetMb * BYTES_A_MB,
+          ...(options.codec === undefined ? {} : { codec: options.codec }),
+          rewrite: options.rewrite ?? false,
+          signal: cli.signal,
+          onProgress: ({ done, total, table: name, partition }) =>
+            view?.update({ done, total, unit: "partitions", rows: 0, doing: `${name} ${partition}` }),
+        },
+        systemClock,
+      ).finally(() => view?.stop());
+      const interrupted = cli.signal.aborted;
+      if (options.json) printJson({ interrupted, tables: reports, ...failuresOf(errors) });
+      else {
+        if (reports.length > 0 || (errors.length === 0 && !interrupted)) print(reports, options);
+        if (interrupted) process.stdout.write("interrupted: the next run compacts the rest\n");
+      }
+      if (interrupted) return EXIT.interrupted;
+      throwErrors(errors);
+      return reports.some(({ skipped }) => skipped.length > 0) ? EXIT.partial : EXIT.done;
+    });
 }
 
 function print(reports: readonly OptimizeReport[], options: Options): void {

@@ -33,9 +33,7 @@ export function addRepair(cli: Cli): void {
     .option("--dry-run", "say what is lost and what would be repaired, and change nothing")
     .addOption(lakeOption())
     .addOption(jsonOption())
-    .addHelpText(
-      "after",
-      `
+    .notes(`
 Reads every file of the tables in full. A file that is missing or damaged (its name contains the hash of its content) is
 restored from the copy. If there is no copy, or the copy lacks the file, a commit removes the file from the table, and
 the next run with --repair requests its content again; rows that the copy has in other files land at once.
@@ -47,47 +45,43 @@ Exit code 1: something is lost that was not restored from the copy; with --dry-r
 Examples:
   barlake repair --dry-run
   barlake repair; barlake run daily --repair      # the second also after exit code 1
-  barlake repair bars_1m --from /backup/lake`,
-    )
-    .action((names: readonly string[], options: Options) =>
-      cli.action(async () => {
-        const tables = tablesNamed(names);
-        const lake = await openExistingLake(options);
-        const view = viewOf("repair", options);
-        const { reports, errors } = await repairLake(
-          lake,
-          tables,
-          {
-            runId: newRunId(systemClock.now()),
-            dryRun: options.dryRun === true,
-            signal: cli.signal,
-            onProgress: ({ done, total, table: name, file }) =>
-              view?.update({ done, total, unit: "files", rows: 0, doing: `${name} ${file}` }),
-            ...(options.from === undefined ? {} : { from: new Lake(options.from) }),
-          },
-          systemClock,
-        ).finally(() => view?.stop());
-        if (options.json)
-          printJson({
-            dryRun: options.dryRun === true,
-            interrupted: cli.signal.aborted,
-            tables: reports.map((report) => forMachines(report)),
-            ...failuresOf(errors),
-          });
-        else {
-          const dryRun = options.dryRun === true;
-          const isPart = errors.length > 0;
-          process.stdout.write(`${text(reports, { dryRun, isPart, isInterrupted: cli.signal.aborted })}\n`);
-        }
-        if (cli.signal.aborted) return EXIT.interrupted;
-        throwErrors(errors);
-        const isWhole = reports.every(
-          ({ files, overlapping }) =>
-            files.every(isRestored) && (overlapping === 0 || options.dryRun !== true),
-        );
-        return isWhole ? EXIT.done : EXIT.partial;
-      }),
-    );
+  barlake repair bars_1m --from /backup/lake`)
+    .does(async (names: readonly string[], options: Options) => {
+      const tables = tablesNamed(names);
+      const lake = await openExistingLake(options);
+      const view = viewOf("repair", options);
+      const { reports, errors } = await repairLake(
+        lake,
+        tables,
+        {
+          runId: newRunId(systemClock.now()),
+          dryRun: options.dryRun === true,
+          signal: cli.signal,
+          onProgress: ({ done, total, table: name, file }) =>
+            view?.update({ done, total, unit: "files", rows: 0, doing: `${name} ${file}` }),
+          ...(options.from === undefined ? {} : { from: new Lake(options.from) }),
+        },
+        systemClock,
+      ).finally(() => view?.stop());
+      if (options.json)
+        printJson({
+          dryRun: options.dryRun === true,
+          interrupted: cli.signal.aborted,
+          tables: reports.map((report) => forMachines(report)),
+          ...failuresOf(errors),
+        });
+      else {
+        const dryRun = options.dryRun === true;
+        const isPart = errors.length > 0;
+        process.stdout.write(`${text(reports, { dryRun, isPart, isInterrupted: cli.signal.aborted })}\n`);
+      }
+      if (cli.signal.aborted) return EXIT.interrupted;
+      throwErrors(errors);
+      const isWhole = reports.every(
+        ({ files, overlapping }) => files.every(isRestored) && (overlapping === 0 || options.dryRun !== true),
+      );
+      return isWhole ? EXIT.done : EXIT.partial;
+    });
 }
 
 /**

@@ -38,9 +38,7 @@ export function addRestore(cli: Cli): void {
     .option("--dry-run", "show what would be done, and change nothing")
     .addOption(lakeOption())
     .addOption(jsonOption())
-    .addHelpText(
-      "after",
-      `
+    .notes(`
 A restore is a new version of the table: the history remains, every version can be read as before, and the restore can
 be undone. A table that did not exist at the time becomes empty. The columns remain the newest ones. The files of the
 old version must still be there: vacuum deletes those that only versions of more than a week ago have.
@@ -55,27 +53,24 @@ Examples:
   barlake history bars_1d                              which versions there are
   barlake restore bars_1d --version 11 --dry-run
   barlake restore bars_1d --version 11
-  barlake restore --as-of 2026-11-20T08:30:00Z         the whole lake, with the ledger`,
-    )
-    .action((name: string | undefined, options: Options) =>
-      cli.action(async () => {
-        const target = targetOf(name, options);
-        const lake = await openExistingLake(options);
-        const tables = TABLES.filter((one) => name === undefined || one.name === name);
-        const dryRun = options.dryRun === true;
-        const done = await restoreLake(lake, target, { tables, dryRun, signal: cli.signal });
-        if (options.json) printJson(forMachines(done, { dryRun, interrupted: cli.signal.aborted }));
-        else {
-          const interrupted = cli.signal.aborted
-            ? [`interrupted: ${plural(done.reports.length, "table")} done; the same command does the others`]
-            : [];
-          process.stdout.write(`${[textOf(done, dryRun), ...interrupted].join("\n")}\n`);
-        }
-        if (cli.signal.aborted) return EXIT.interrupted;
-        throwErrors(done.errors);
-        return EXIT.done;
-      }),
-    );
+  barlake restore --as-of 2026-11-20T08:30:00Z         the whole lake, with the ledger`)
+    .does(async (name: string | undefined, options: Options) => {
+      const target = targetOf(name, options);
+      const lake = await openExistingLake(options);
+      const tables = TABLES.filter((one) => name === undefined || one.name === name);
+      const dryRun = options.dryRun === true;
+      const done = await restoreLake(lake, target, { tables, dryRun, signal: cli.signal });
+      if (options.json) printJson(forMachines(done, { dryRun, interrupted: cli.signal.aborted }));
+      else {
+        const interrupted = cli.signal.aborted
+          ? [`interrupted: ${plural(done.reports.length, "table")} done; the same command does the others`]
+          : [];
+        process.stdout.write(`${[textOf(done, dryRun), ...interrupted].join("\n")}\n`);
+      }
+      if (cli.signal.aborted) return EXIT.interrupted;
+      throwErrors(done.errors);
+      return EXIT.done;
+    });
 }
 
 /** @throws {UsageError} unless the options name one target. */

@@ -60,50 +60,44 @@ export function addStatus(cli: Cli): void {
     .addOption(version)
     .addOption(lakeOption())
     .addOption(jsonOption())
-    .addHelpText("after", "\nExamples:\n  barlake status\n  barlake status --lake data/demo/lake --json")
-    .action((options: CommonOptions & PointInTimeOptions) =>
-      cli.action(async () => {
-        const lake = await openExistingLake(options);
-        const { session, refused, snapshots } = await openReader(
-          lake,
-          { verify: false },
-          pointInTimeOf(options),
+    .notes("\nExamples:\n  barlake status\n  barlake status --lake data/demo/lake --json")
+    .does(async (options: CommonOptions & PointInTimeOptions) => {
+      const lake = await openExistingLake(options);
+      const { session, refused, snapshots } = await openReader(
+        lake,
+        { verify: false },
+        pointInTimeOf(options),
+      );
+      using reader = session;
+      await reportMovedLake(lake, session);
+      const faults: Fault[] = refused.map(({ table: { name }, error }) => faultOf(name, error));
+      // Tables that cannot be read are reported, and the others are shown.
+      const readable = async <Row>(names: readonly string[], read: () => Promise<Row[]>): Promise<Row[]> => {
+        if (faults.some(({ name }) => names.includes(name))) return [];
+        return read().catch((error: unknown) => {
+          if (!(error instanceof BarlakeError)) throw error;
+          faults.push(faultOf(names[0] as string, error));
+          return [];
+        });
+      };
+      const found = await reader.json<TableRow>("SELECT * FROM raw.tables");
+      const tables = await withVerification(lake, found, snapshots);
+      const bars: LandedBars[] = [];
+      for (const { name } of [BARS_1D, BARS_1M]) {
+        const snapshot = snapshots.find(({ table: one }) => one.name === name);
+        if (snapshot !== undefined)
+          bars.push(...(await readable([name], () => landedBars(reader, lake, snapshot, systemClock.now()))));
+      }
+      const lists: KnownList[] = [];
+      for (const schema of [INSTRUMENTS, UNIVERSE_MEMBERS]) {
+        const { name } = schema;
+        lists.push(
+          ...(await readable([name], () => knownLists(reader, { table: schema, relation: `raw.${name}` }))),
         );
-        using reader = session;
-        await reportMovedLake(lake, session);
-        const faults: Fault[] = refused.map(({ table: { name }, error }) => faultOf(name, error));
-        // Tables that cannot be read are reported, and the others are shown.
-        const readable = async <Row>(
-          names: readonly string[],
-          read: () => Promise<Row[]>,
-        ): Promise<Row[]> => {
-          if (faults.some(({ name }) => names.includes(name))) return [];
-          return read().catch((error: unknown) => {
-            if (!(error instanceof BarlakeError)) throw error;
-            faults.push(faultOf(names[0] as string, error));
-            return [];
-          });
-        };
-        const found = await reader.json<TableRow>("SELECT * FROM raw.tables");
-        const tables = await withVerification(lake, found, snapshots);
-        const bars: LandedBars[] = [];
-        for (const { name } of [BARS_1D, BARS_1M]) {
-          const snapshot = snapshots.find(({ table: one }) => one.name === name);
-          if (snapshot !== undefined)
-            bars.push(
-              ...(await readable([name], () => landedBars(reader, lake, snapshot, systemClock.now()))),
-            );
-        }
-        const lists: KnownList[] = [];
-        for (const schema of [INSTRUMENTS, UNIVERSE_MEMBERS]) {
-          const { name } = schema;
-          lists.push(
-            ...(await readable([name], () => knownLists(reader, { table: schema, relation: `raw.${name}` }))),
-          );
-        }
-        const runs = await readable(["requests", "runs"], () =>
-          reader.json<RunRow>(
-            `WITH asked AS (
+      }
+      const runs = await readable(["requests", "runs"], () =>
+        reader.json<RunRow>(
+          `WITH asked AS (
              SELECT run_id, any_value(pipeline) AS pipeline, min(asked_at) AS asked_at, count(*) FILTER (attempts > 0) AS requests,
                count(*) FILTER (status IN ('refused', 'failed')) AS bad, sum("rows")::BIGINT AS rows, sum(bytes)::BIGINT AS bytes
              FROM requests GROUP BY run_id)
@@ -111,42 +105,39 @@ export function addStatus(cli: Cli): void {
              coalesce(bad, 0) AS bad, coalesce(asked."rows", 0) AS rows, coalesce(asked.bytes, 0) AS bytes
            FROM asked FULL JOIN runs USING (run_id) WHERE asked.run_id IS NOT NULL OR status = 'killed'
            ORDER BY run_id DESC LIMIT 5`,
-          ),
+        ),
+      );
+      const refusedNow = await readable(["requests"], () => refusedFiles(reader, "requests"));
+      const coverage =
+        options.asOf === undefined
+          ? await readable(COVERAGE_TABLES, () => lakeCoverage({ session: reader, lake, clock: systemClock }))
+          : [];
+      const unvouched =
+        options.asOf === undefined
+          ? await readable(
+              [BARS_1D, ...EX_RULE_TABLES].map(({ name }) => name),
+              async () => [await unvouchedCloses(reader)],
+            )
+          : [];
+      if (options.json)
+        printJson({
+          unvouchedCloses: unvouched[0] && { ...unvouched[0], symbols: unvouched[0].symbols.length },
+          tables,
+          bars,
+          lists,
+          coverage,
+          runs,
+          refusedFiles: refusedNow,
+          refused: faults,
+        });
+      else if (faults.length === 0 && tables.every((t) => t.version < 0n)) printEmpty(options);
+      else print({ tables, bars, lists, coverage, unvouched: unvouched[0], runs, refusedNow });
+      for (const { message, hint } of faults)
+        process.stderr.write(
+          `${paint("red", "error:")} ${message}\n${hint === undefined ? "" : `${paint("dim", "hint:")}  ${hint}\n`}`,
         );
-        const refusedNow = await readable(["requests"], () => refusedFiles(reader, "requests"));
-        const coverage =
-          options.asOf === undefined
-            ? await readable(COVERAGE_TABLES, () =>
-                lakeCoverage({ session: reader, lake, clock: systemClock }),
-              )
-            : [];
-        const unvouched =
-          options.asOf === undefined
-            ? await readable(
-                [BARS_1D, ...EX_RULE_TABLES].map(({ name }) => name),
-                async () => [await unvouchedCloses(reader)],
-              )
-            : [];
-        if (options.json)
-          printJson({
-            unvouchedCloses: unvouched[0] && { ...unvouched[0], symbols: unvouched[0].symbols.length },
-            tables,
-            bars,
-            lists,
-            coverage,
-            runs,
-            refusedFiles: refusedNow,
-            refused: faults,
-          });
-        else if (faults.length === 0 && tables.every((t) => t.version < 0n)) printEmpty(options);
-        else print({ tables, bars, lists, coverage, unvouched: unvouched[0], runs, refusedNow });
-        for (const { message, hint } of faults)
-          process.stderr.write(
-            `${paint("red", "error:")} ${message}\n${hint === undefined ? "" : `${paint("dim", "hint:")}  ${hint}\n`}`,
-          );
-        return faults.length === 0 ? EXIT.done : EXIT.partial;
-      }),
-    );
+      return faults.length === 0 ? EXIT.done : EXIT.partial;
+    });
 }
 
 async function withVerification(

@@ -28,47 +28,42 @@ export function addVacuum(cli: Cli): void {
     .option("--dry-run", "show what would be deleted, and delete nothing")
     .addOption(lakeOption())
     .addOption(jsonOption())
-    .addHelpText(
-      "after",
-      `
+    .notes(`
 A file that no version names is deleted a day after it was written at the earliest: a writer may be about to commit it.
 Entries of a log go, too, once a checkpoint is older than the retention and 30 days (the table's delta.logRetentionDuration).
 barlake schedule does this once a day.
 
 Examples:
   barlake vacuum --dry-run
-  barlake vacuum bars_1m --retention 30d`,
-    )
-    .action((names: readonly string[], options: Options) =>
-      cli.action(async () => {
-        const tables = tablesNamed(names);
-        const dryRun = options.dryRun === true;
-        const lake = await openExistingLake(options);
-        const { reports, errors } = await vacuumLake(
-          lake,
-          tables,
-          { retentionMs: options.retention, dryRun, signal: cli.signal },
-          systemClock,
-        );
-        if (options.json)
-          printJson({
-            dryRun,
-            interrupted: cli.signal.aborted,
-            tables: reports.map(forMachines),
-            ...failuresOf(errors),
-          });
-        else {
-          const isPart = errors.length > 0;
-          const interrupted = cli.signal.aborted
-            ? `interrupted: ${reports.filter(({ table: name }) => name !== STAGING).length} of ${plural(tables.length, "table")} done`
-            : undefined;
-          process.stdout.write(`${text(reports, { dryRun, isPart, interrupted })}\n`);
-        }
-        if (cli.signal.aborted) return EXIT.interrupted;
-        throwErrors(errors);
-        return EXIT.done;
-      }),
-    );
+  barlake vacuum bars_1m --retention 30d`)
+    .does(async (names: readonly string[], options: Options) => {
+      const tables = tablesNamed(names);
+      const dryRun = options.dryRun === true;
+      const lake = await openExistingLake(options);
+      const { reports, errors } = await vacuumLake(
+        lake,
+        tables,
+        { retentionMs: options.retention, dryRun, signal: cli.signal },
+        systemClock,
+      );
+      if (options.json)
+        printJson({
+          dryRun,
+          interrupted: cli.signal.aborted,
+          tables: reports.map(forMachines),
+          ...failuresOf(errors),
+        });
+      else {
+        const isPart = errors.length > 0;
+        const interrupted = cli.signal.aborted
+          ? `interrupted: ${reports.filter(({ table: name }) => name !== STAGING).length} of ${plural(tables.length, "table")} done`
+          : undefined;
+        process.stdout.write(`${text(reports, { dryRun, isPart, interrupted })}\n`);
+      }
+      if (cli.signal.aborted) return EXIT.interrupted;
+      throwErrors(errors);
+      return EXIT.done;
+    });
 }
 
 function bytesOf({ deleted }: VacuumReport): number {

@@ -37,9 +37,7 @@ export function addWithdrawn(cli: Cli): void {
   )
     .addOption(lakeOption())
     .addOption(jsonOption())
-    .addHelpText(
-      "after",
-      `
+    .notes(`
 Asks the service twice for the symbols and days, and lists the bars of the lake that it no longer has. Without --accept
 nothing changes. With it, these bars leave the current version of the table in one commit: queries no longer see them,
 and --as-of and --version still do, until vacuum deletes the files of old versions.
@@ -47,30 +45,27 @@ Exit code 1: bars are gone, and were not accepted.
 
 Examples:
   barlake withdrawn bars_1d --symbols 600519.SH --from 2026-11-02 --to 2026-11-07
-  barlake withdrawn bars_1d --symbols 600519.SH --from 2026-11-02 --to 2026-11-07 --accept`,
-    )
-    .action((name: string, options: Options) =>
-      cli.action(async () => {
-        const symbols = ((await namedSymbols(options.symbols)) ?? []).map(parseSymbol);
-        const window = windowOf(symbols, options);
-        const lake = await openExistingLake(options);
-        const service = await openService(options, lake, "withdrawn");
-        try {
-          const signal = AbortSignal.any([cli.signal, service.lost]);
-          const report = await withdrawnBars(
-            { lake, client: service.client, clock: systemClock, signal },
-            name === BARS_1D.name ? BARS_1D : BARS_1M,
-            { symbols, window },
-            options.accept === true,
-          );
-          if (options.json) printJson(report);
-          else process.stdout.write(`${textOf(report)}\n`);
-          return report.withdrawn.length > 0 && report.accepted === undefined ? EXIT.partial : EXIT.done;
-        } finally {
-          await service.close();
-        }
-      }),
-    );
+  barlake withdrawn bars_1d --symbols 600519.SH --from 2026-11-02 --to 2026-11-07 --accept`)
+    .does(async (name: string, options: Options) => {
+      const symbols = ((await namedSymbols(options.symbols)) ?? []).map(parseSymbol);
+      const window = windowOf(symbols, options);
+      const lake = await openExistingLake(options);
+      const service = await openService(options, lake, "withdrawn");
+      try {
+        const signal = AbortSignal.any([cli.signal, service.lost]);
+        const report = await withdrawnBars(
+          { lake, client: service.client, clock: systemClock, signal },
+          name === BARS_1D.name ? BARS_1D : BARS_1M,
+          { symbols, window },
+          options.accept === true,
+        );
+        if (options.json) printJson(report);
+        else process.stdout.write(`${textOf(report)}\n`);
+        return report.withdrawn.length > 0 && report.accepted === undefined ? EXIT.partial : EXIT.done;
+      } finally {
+        await service.close();
+      }
+    });
 }
 
 /** The days by the calendar of the symbols' region. @throws {UsageError} for symbols of several regions. */

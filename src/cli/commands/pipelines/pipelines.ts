@@ -44,28 +44,23 @@ export function addPipelines(cli: Cli): void {
     .command("pipelines")
     .argument("[pipelines...]", "names or files; without one, all that have a name")
     .addOption(jsonOption())
-    .addHelpText(
-      "after",
-      `
+    .notes(`
 Those that come with barlake, and those in the folder pipelines/ of the working directory, which take the place of one
 of the same name. Exit code 2: a definition breaks a rule.
 
 Examples:
   barlake pipelines
-  barlake pipelines ./pipelines/mine.ts`,
-    )
-    .action((names: readonly string[], options: { readonly json?: boolean }) =>
-      cli.action(async () => {
-        const loaded: Loaded[] = [];
-        const files = await pipelineFiles(usersPipelines());
-        for (const name of names.length > 0 ? names : files.keys())
-          loaded.push(await load(name, files.get(name) ?? name));
-        const now = systemClock.now();
-        if (options.json) printJson(loaded.map((one) => forMachines(one, now)));
-        else print(loaded, now);
-        return loaded.some((one) => "error" in one) ? EXIT.usage : EXIT.done;
-      }),
-    );
+  barlake pipelines ./pipelines/mine.ts`)
+    .does(async (names: readonly string[], options: { readonly json?: boolean }) => {
+      const loaded: Loaded[] = [];
+      const files = await pipelineFiles(usersPipelines());
+      for (const name of names.length > 0 ? names : files.keys())
+        loaded.push(await load(name, files.get(name) ?? name));
+      const now = systemClock.now();
+      if (options.json) printJson(loaded.map((one) => forMachines(one, now)));
+      else print(loaded, now);
+      return loaded.some((one) => "error" in one) ? EXIT.usage : EXIT.done;
+    });
 }
 
 async function load(name: string, file: string): Promise<Loaded> {

@@ -28,22 +28,17 @@ export function addPlan(cli: Cli): void {
     .addOption(rpmOption())
     .addOption(lakeOption())
     .addOption(jsonOption())
-    .addHelpText(
-      "after",
-      `
+    .notes(`
 Examples:
   barlake plan daily
   barlake plan minute --from 2025-11-01 --to 2026-11-01 --rpm 30
-  barlake plan minute --from 2026-01-01 --symbols 600519.SH,000001.SZ`,
-    )
-    .action((name: string, options: DemandOptions & PlanOptions) =>
-      cli.action(async () =>
-        printPlan(
-          await loadPipeline(name, usersPipelines()),
-          await demandOf(options),
-          openLake(options),
-          options,
-        ),
+  barlake plan minute --from 2026-01-01 --symbols 600519.SH,000001.SZ`)
+    .does(async (name: string, options: DemandOptions & PlanOptions) =>
+      printPlan(
+        await loadPipeline(name, usersPipelines()),
+        await demandOf(options),
+        openLake(options),
+        options,
       ),
     );
 }

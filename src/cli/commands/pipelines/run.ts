@@ -83,9 +83,7 @@ export function addRun(cli: Cli): void {
     .addOption(notifyOption())
     .addOption(lakeOption())
     .addOption(jsonOption())
-    .addHelpText(
-      "after",
-      `
+    .notes(`
 Pipelines: reference, daily, minute, intraday, financials, or the path of a file of your own.
 A pipeline of files needs no service and no key: it lands the files of a folder that are new or changed.
 The key is read from BARLAKE_API_KEY. Processes that use it at the same time divide its quota: those of a user on this
@@ -98,52 +96,48 @@ Examples:
   barlake run daily --symbols 600519.SH,AAPL.US --from 2020-01-01
   barlake run minute --universe SIM_CN_50 --from 2026-10-01
   barlake run minute --rpm 60 --share 0.5
-  barlake run ./pipelines/mine.ts --dry-run`,
-    )
-    .action((name: string, options: Options) =>
-      cli.action(async () => {
-        const pipeline = await loadPipeline(name, usersPipelines());
-        const demand = await demandOf(options);
-        const lake = openLake(options);
-        if (options.dryRun) return printPlan(pipeline, demand, lake, options);
-        const webhook = webhookOf(pipeline, options);
-        const service =
-          pipeline.kind === "files"
-            ? undefined
-            : await openService(withQuota(options, pipeline.quota), lake, `run ${pipeline.name}`);
-        const lost = service?.lost;
-        const signal = lost === undefined ? cli.signal : AbortSignal.any([cli.signal, lost]);
-        const previous =
-          webhook === undefined ? undefined : (await lastRuns(lake, demand)).get(pipeline.name);
-        const view = viewOf(pipeline.name, options);
-        const runOnce = async (): Promise<number> => {
-          const onProgress = showRun(view, pipeline.kind === "files" ? "files" : "requests");
-          const asked = service && { client: service.client, limits: service.limits };
-          const compacts = options.compact;
-          const environment = { lake, ...asked, clock: systemClock, signal, onProgress, compacts };
-          const run = (): Promise<RunReport> => runPipeline(pipeline, demand, environment);
-          const settled = await settleRun(pipeline.name, systemClock, run);
-          view?.stop();
-          if (lost?.aborted) throw lost.reason;
-          if (settled.kind === "reported") {
-            if (options.json) printJson(settled.report);
-            else process.stdout.write(`${runSummary(settled.report, options.lake, options.verbose)}\n`);
-          }
-          // A mistake in the command is for who typed it, and no news for the team.
-          const isTyped = settled.kind === "threw" && settled.error instanceof UsageError;
-          const fault = isTyped
-            ? undefined
-            : await announce(webhook, pipeline, settled.outcome, previous?.status, cli.signal);
-          if (fault !== undefined)
-            process.stderr.write(`${paint("yellow", "the webhook was not notified:")} ${fault}\n`);
-          if (settled.kind === "threw") throw settled.error;
-          return exitOfRun(settled.report.status);
-        };
-        return releaseAfter(
-          runOnce,
-          async () => view?.stop(),
-          async () => service?.close(),
-        );
-      }),
-    );
+  barlake run ./pipelines/mine.ts --dry-run`)
+    .does(async (name: string, options: Options) => {
+      const pipeline = await loadPipeline(name, usersPipelines());
+      const demand = await demandOf(options);
+      const lake = openLake(options);
+      if (options.dryRun) return printPlan(pipeline, demand, lake, options);
+      const webhook = webhookOf(pipeline, options);
+      const service =
+        pipeline.kind === "files"
+          ? undefined
+          : await openService(withQuota(options, pipeline.quota), lake, `run ${pipeline.name}`);
+      const lost = service?.lost;
+      const signal = lost === undefined ? cli.signal : AbortSignal.any([cli.signal, lost]);
+      const previous = webhook === undefined ? undefined : (await lastRuns(lake, demand)).get(pipeline.name);
+      const view = viewOf(pipeline.name, options);
+      const runOnce = async (): Promise<number> => {
+        const onProgress = showRun(view, pipeline.kind === "files" ? "files" : "requests");
+        const asked = service && { client: service.client, limits: service.limits };
+        const compacts = options.compact;
+        const environment = { lake, ...asked, clock: systemClock, signal, onProgress, compacts };
+        const run = (): Promise<RunReport> => runPipeline(pipeline, demand, environment);
+        const settled = await settleRun(pipeline.name, systemClock, run);
+        view?.stop();
+        if (lost?.aborted) throw lost.reason;
+        if (settled.kind === "reported") {
+          if (options.json) printJson(settled.report);
+          else process.stdout.write(`${runSummary(settled.report, options.lake, options.verbose)}\n`);
+        }
+        // A mistake in the command is for who typed it, and no news for the team.
+        const isTyped = settled.kind === "threw" && settled.error instanceof UsageError;
+        const fault = isTyped
+          ? undefined
+          : await announce(webhook, pipeline, settled.outcome, previous?.status, cli.signal);
+        if (fault !== undefined)
+          process.stderr.write(`${paint("yellow", "the webhook was not notified:")} ${fault}\n`);
+        if (settled.kind === "threw") throw settled.error;
+        return exitOfRun(settled.report.status);
+      };
+      return releaseAfter(
+        runOnce,
+        async () => view?.stop(),
+        async () => service?.close(),
+      );
+    });
 }

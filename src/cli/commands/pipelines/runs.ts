@@ -31,36 +31,32 @@ export function addRuns(cli: Cli): void {
     .option("--pipeline <name>", "runs of this pipeline alone")
     .addOption(lakeOption())
     .addOption(jsonOption())
-    .addHelpText("after", EXAMPLES)
-    .action((options: ListOptions) =>
-      cli.action(async () => {
-        const { session } = await openReader(await openExistingLake(options));
-        using reader = session;
-        const found = await listRuns(reader, options);
-        if (options.json) printJson(found.map(withOptions));
-        else process.stdout.write(`${found.length === 0 ? "no run yet" : listText(found)}\n`);
-        return EXIT.done;
-      }),
-    );
+    .notes(EXAMPLES)
+    .does(async (options: ListOptions) => {
+      const { session } = await openReader(await openExistingLake(options));
+      using reader = session;
+      const found = await listRuns(reader, options);
+      if (options.json) printJson(found.map(withOptions));
+      else process.stdout.write(`${found.length === 0 ? "no run yet" : listText(found)}\n`);
+      return EXIT.done;
+    });
   runs
     .command("show")
     .description("everything about one run")
     .argument("[id]", "the run's id, or as much of its beginning as no other run has (default: the newest)")
     .addOption(lakeOption())
     .addOption(jsonOption())
-    .addHelpText("after", EXAMPLES)
-    .action((id: string | undefined, options: CommonOptions) =>
-      cli.action(async () => {
-        const { session } = await openReader(await openExistingLake(options));
-        using reader = session;
-        const shown = id ?? (await listRuns(reader, { limit: 1 }))[0]?.run_id;
-        if (shown === undefined) throw new UsageError("the lake has no run yet");
-        const details = await runDetails(reader, shown);
-        if (options.json) printJson({ ...details, run: withOptions(details.run) });
-        else process.stdout.write(`${detailsText(details)}\n`);
-        return EXIT.done;
-      }),
-    );
+    .notes(EXAMPLES)
+    .does(async (id: string | undefined, options: CommonOptions) => {
+      const { session } = await openReader(await openExistingLake(options));
+      using reader = session;
+      const shown = id ?? (await listRuns(reader, { limit: 1 }))[0]?.run_id;
+      if (shown === undefined) throw new UsageError("the lake has no run yet");
+      const details = await runDetails(reader, shown);
+      if (options.json) printJson({ ...details, run: withOptions(details.run) });
+      else process.stdout.write(`${detailsText(details)}\n`);
+      return EXIT.done;
+    });
 }
 
 const EXAMPLES = `

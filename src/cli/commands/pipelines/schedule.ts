@@ -68,9 +68,7 @@ export function addSchedule(cli: Cli): void {
       .option("--metrics-host <address>", "address that the metrics are served on", "127.0.0.1"),
   )
     .addOption(lakeOption())
-    .addHelpText(
-      "after",
-      `
+    .notes(`
 Without names, in a project without pipelines of its own, all that come with barlake run.
 Pipelines run one after the other, at their times in the zone of their exchange; barlake pipelines shows the times.
 SIGTERM or Ctrl-C ends the current run; what it received is not lost. Without a terminal, the output is JSON lines.
@@ -84,9 +82,8 @@ Examples:
   barlake schedule
   barlake schedule reference daily ./pipelines/mine.ts --metrics-port 9464
   barlake schedule --once                    every few minutes, by cron
-  barlake schedule --test-notify             is the webhook of BARLAKE_WEBHOOK right?`,
-    )
-    .action((names: readonly string[], options: Options) => cli.action(() => schedule(cli, names, options)));
+  barlake schedule --test-notify             is the webhook of BARLAKE_WEBHOOK right?`)
+    .does((names: readonly string[], options: Options) => schedule(cli, names, options));
 }
 
 async function schedule(cli: Cli, names: readonly string[], options: Options): Promise<number> {

@@ -298,23 +298,18 @@ export function addCompletion(cli: Cli): void {
     .command("completion")
     .addArgument(new Argument("<shell>", "the shell").choices(SHELLS))
     .argument("[words...]", "after --: the words typed so far; prints the candidates for the last one")
-    .addHelpText(
-      "after",
-      `
+    .notes(`
 Prints a script that makes Tab complete commands, options, and values that are known: formats, tables, views, pipelines,
 notebooks, datasets, files. It needs barlake in the PATH: npm install --global barlake, or node_modules/.bin in it.
 
 Examples:
   eval "$(barlake completion bash)"              in ~/.bashrc
   eval "$(barlake completion zsh)"               in ~/.zshrc, after compinit
-  barlake completion fish | source               in ~/.config/fish/config.fish`,
-    )
-    .action((shell: Shell, words: readonly string[]) =>
-      cli.action(async () => {
-        process.stdout.write(words.length === 0 ? SCRIPTS[shell] : await answerFor(cli, words));
-        return EXIT.done;
-      }),
-    );
+  barlake completion fish | source               in ~/.config/fish/config.fish`)
+    .does(async (shell: Shell, words: readonly string[]) => {
+      process.stdout.write(words.length === 0 ? SCRIPTS[shell] : await answerFor(cli, words));
+      return EXIT.done;
+    });
 }
 
 /** The candidates for the last word, as the scripts read them. */

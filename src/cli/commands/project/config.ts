@@ -8,23 +8,18 @@ export function addConfig(cli: Cli): void {
   cli.program
     .command("config")
     .addOption(jsonOption())
-    .addHelpText(
-      "after",
-      `
+    .notes(`
 An option goes before the environment, the environment before .env, that before barlake.config.json, and that before the
 default. Both files are those of the working directory: docs/settings.md. barlake init makes a config.
 
 Examples:
   barlake config
-  barlake config --json`,
-    )
-    .action((options: { readonly json?: boolean }) =>
-      cli.action(async () => {
-        if (options.json) printJson(cli.settings.map(forMachines));
-        else print(cli.settings);
-        return EXIT.done;
-      }),
-    );
+  barlake config --json`)
+    .does(async (options: { readonly json?: boolean }) => {
+      if (options.json) printJson(cli.settings.map(forMachines));
+      else print(cli.settings);
+      return EXIT.done;
+    });
 }
 
 function forMachines({ variable, field, option, value, source, isSecret }: ResolvedSetting): object {

@@ -120,23 +120,18 @@ export function addInit(cli: Cli): void {
     .addOption(lakeOption())
     .addOption(urlOption())
     .option("--force", "replace files that are there")
-    .addHelpText(
-      "after",
-      `
+    .notes(`
 Makes ${CONFIG_FILE}, a pipeline, a notebook and a dataset's spec in the working directory, and a .gitignore where there is
 none: files with keys and data do not belong into git. What it makes runs as it is.
 
 Examples:
   barlake init
   barlake init --url https://service.example --lake s3://bucket/lake
-  barlake init --lake data/demo/lake                     on the lake that barlake demo has made`,
-    )
-    .action((options: Options) =>
-      cli.action(async () => {
-        init(options);
-        return EXIT.done;
-      }),
-    );
+  barlake init --lake data/demo/lake                     on the lake that barlake demo has made`)
+    .does(async (options: Options) => {
+      init(options);
+      return EXIT.done;
+    });
 }
 
 /** @throws {UsageError} where a file is there already; then nothing is written. */

@@ -1,6 +1,5 @@
-import { Command } from "commander";
 import { vi } from "vitest";
-import type { Cli } from "../../../../src/cli/cli.js";
+import { type Cli, CliCommand } from "../../../../src/cli/cli.js";
 
 /** What a command printed, and its exit code, or the error that it threw. */
 export interface CommandResult {
@@ -16,22 +15,14 @@ export async function runCommand(
   signal = new AbortController().signal,
 ): Promise<CommandResult> {
   using written = vi.spyOn(process.stdout, "write").mockReturnValue(true);
-  const program = new Command();
-  let code: number | undefined;
-  let failure: { readonly error?: unknown } = {};
-  add({
-    program,
-    settings: [],
-    signal,
-    load: async () => undefined,
-    async action(work) {
-      try {
-        code = await work();
-      } catch (error) {
-        failure = { error };
-      }
-    },
-  });
-  await program.parseAsync([...args], { from: "user" });
-  return { code, stdout: written.mock.calls.map(([text]) => text).join(""), ...failure };
+  const program = new CliCommand();
+  add({ program, settings: [], signal, load: async () => undefined });
+  let result: Omit<CommandResult, "stdout">;
+  try {
+    await program.parseAsync([...args], { from: "user" });
+    result = { code: program.exit.code };
+  } catch (error) {
+    result = { code: undefined, error };
+  }
+  return { ...result, stdout: written.mock.calls.map(([text]) => text).join("") };
 }
