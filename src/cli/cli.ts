@@ -1,5 +1,5 @@
 import { constants } from "node:os";
-import { Command } from "commander";
+import { Command, type Option } from "commander";
 import type { ImportReport } from "../jobs/import/run-import.js";
 import type { RunStatus } from "../schema/runs.js";
 import type { ResolvedSetting } from "./settings.js";
@@ -60,6 +60,11 @@ export class CliCommand extends Command {
 
   override createCommand(name?: string): CliCommand {
     return new CliCommand(name, this.exit);
+  }
+
+  addOptions(...options: readonly Option[]): this {
+    for (const option of options) this.addOption(option);
+    return this;
   }
 
   /** Text below the options in the help. */

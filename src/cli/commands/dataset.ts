@@ -134,8 +134,7 @@ function addList(parent: CliCommand): void {
   parent
     .command("list")
     .description("the datasets in a lake's own folder")
-    .addOption(lakeOption())
-    .addOption(jsonOption())
+    .addOptions(lakeOption(), jsonOption())
     .does(async (options: CommonOptions) => {
       const found = await listDatasets(openLake(options));
       if (options.json) printJson(found);
@@ -152,8 +151,7 @@ function addVerify(cli: Cli, parent: CliCommand): void {
     .description("check datasets: their files, and what the lake has changed since")
     .argument("[datasets...]", "names, or folders; all of the lake's where none is given")
     .option("--rebuild", "also build each again at its versions, and compare the bytes")
-    .addOption(lakeOption())
-    .addOption(jsonOption())
+    .addOptions(lakeOption(), jsonOption())
     .notes(`
 Exit code 0: as they were made, and the lake has not changed their days; 1: findings.
 
@@ -204,8 +202,6 @@ async function folderNamed(name: string): Promise<string> {
 }
 
 function specOptions(command: CliCommand): CliCommand {
-  const [asOf, version] = pointInTimeOptions();
-  const [knownAt, assumesReference] = knownAtOptions();
   return command
     .argument("<spec>", "a spec's file, or the name of an included one")
     .addOption(new Option("--format <format>", "another format than the spec's").choices(DATASET_FORMATS))
@@ -215,12 +211,7 @@ function specOptions(command: CliCommand): CliCommand {
     )
     .option("--from <date>", "first trading date")
     .option("--to <date>", "trading date after the last one")
-    .addOption(asOf)
-    .addOption(version)
-    .addOption(knownAt)
-    .addOption(assumesReference)
-    .addOption(lakeOption())
-    .addOption(jsonOption());
+    .addOptions(...pointInTimeOptions(), ...knownAtOptions(), lakeOption(), jsonOption());
 }
 
 async function specOf(name: string, { format, output, from, to }: SpecOptions): Promise<DatasetSpec> {

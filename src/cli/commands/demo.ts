@@ -78,8 +78,7 @@ export function addDemo(cli: Cli): void {
       `instruments of the simulated market (default: ${SYMBOLS}), or most of the universe (default: ${LIVE_SYMBOLS})`,
       wholeNumber,
     )
-    .addOption(urlOption())
-    .addOption(rpmOption())
+    .addOptions(urlOption(), rpmOption())
     .notes(`
 Needs no key and no network, but with --live: a service of this interface, and its key where it needs one (BARLAKE_API_KEY).
 What a live demo has received is not asked for again: the same command goes on after its end. --store takes the program that BARLAKE_VERSITYGW or BARLAKE_MINIO names, else one in

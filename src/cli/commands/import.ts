@@ -54,8 +54,7 @@ export function addImport(cli: Cli): void {
     )
     .option("--save-plan <file>", "write how the files were read, for --plan")
     .option("--plan <file>", "read the files by a saved plan: one that does not fit it is refused")
-    .addOption(lakeOption())
-    .addOption(jsonOption())
+    .addOptions(lakeOption(), jsonOption())
     .notes(`
 What is certain is used, and shown as a plan; a file that has two readings is refused with the option that decides.
 The symbol comes from its column, or else from the file's name: 600519.SH.csv.gz and SH#600519.txt are of 600519.SH.

@@ -37,8 +37,7 @@ export function addKeys(cli: Cli): void {
     .option("--rpm <n>", "requests a minute (default: as serve says)", wholeNumber)
     .option("--max-symbols <n>", "symbols of one request (default: as serve says)", wholeNumber)
     .option("--may-replay", "it may set the time and speed of serve --replay")
-    .addOption(keysOption())
-    .addOption(jsonOption())
+    .addOptions(keysOption(), jsonOption())
     .notes(EXAMPLES)
     .does(async (name: string, options: AddOptions) => {
       const { allow, universes, rpm, maxSymbols, mayReplay } = options;
@@ -54,8 +53,7 @@ export function addKeys(cli: Cli): void {
   keys
     .command("list")
     .description("show the keys, without what is secret of them")
-    .addOption(keysOption())
-    .addOption(jsonOption())
+    .addOptions(keysOption(), jsonOption())
     .notes(EXAMPLES)
     .does(async (options: Options) => {
       const found = await keysAt(options.keys).keys.read();

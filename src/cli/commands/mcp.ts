@@ -20,7 +20,7 @@ interface Options extends CommonOptions, PointInTimeOptions {
 }
 
 export function addMcp(cli: Cli): void {
-  const command = cli.program
+  cli.program
     .command("mcp")
     .addOption(
       new Option(
@@ -28,10 +28,7 @@ export function addMcp(cli: Cli): void {
         "serve over HTTP on this machine, and not over standard input; 0 takes a free port",
       ).argParser(portOption),
     )
-    .addOption(keysOption());
-  for (const option of [...pointInTimeOptions(), ...knownAtOptions()]) command.addOption(option);
-  command
-    .addOption(lakeOption())
+    .addOptions(keysOption(), ...pointInTimeOptions(), ...knownAtOptions(), lakeOption())
     .notes(`
 An agent starts it, and asks over its standard input: search, describe, query, bars, statements and dataset_plan. It only
 reads, and no question moves its point in time. docs/agents.md has the line of set-up for the usual clients.

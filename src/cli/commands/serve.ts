@@ -45,7 +45,6 @@ interface Options extends CommonOptions, PointInTimeOptions {
 const PATIENCE = { retries: 3, timeoutMs: 10_000 };
 
 export function addServe(cli: Cli): void {
-  const [asOf, version] = pointInTimeOptions();
   const [knownAt] = knownAtOptions();
   cli.program
     .command("serve")
@@ -87,10 +86,7 @@ export function addServe(cli: Cli): void {
       "--assume-reference",
       "in a replay, or with --known-at: instruments and universes that the lake first saw later were the same before",
     )
-    .addOption(asOf)
-    .addOption(version)
-    .addOption(knownAt)
-    .addOption(lakeOption())
+    .addOptions(...pointInTimeOptions(), knownAt, lakeOption())
     .notes(`
 Keys are those of the file that barlake keys writes, whose changes take effect while the service runs, and those of
 BARLAKE_SERVE_KEYS, comma-separated, which may request everything. Without any key, the service listens on this machine

@@ -28,8 +28,7 @@ export function addSim(cli: Cli): void {
     .option("--minute-days <n>", "newest trading days that get minute bars (CN)", whole, 20)
     .option("--seed <n>", "another market", whole, 1)
     .option("--end <date>", "last date of the history (default: yesterday)")
-    .addOption(lakeOption())
-    .addOption(jsonOption())
+    .addOptions(lakeOption(), jsonOption())
     .notes(`
 The same options make the same market.
 

@@ -54,16 +54,12 @@ interface Options extends CommonOptions, PointInTimeOptions, NotebookOptions, Tr
 const PRINTED_IN_PIECES: ReadonlySet<ResultFormat> = new Set(["arrow", "markdown", "xlsx"]);
 
 export function addSql(cli: Cli): void {
-  const [asOf, version] = pointInTimeOptions();
-  const [knownAt, assumesReference] = knownAtOptions();
   const [html, param] = notebookOptions();
   const command = cli.program
     .command("sql")
     .argument("[query]", "SQL, as DuckDB understands it, or Trino")
     .option("-f, --file <file>", "a file of SQL instead, or a notebook; - reads standard input")
-    .addOption(html)
-    .addOption(param)
-    .addOption(formatOption())
+    .addOptions(html, param, formatOption())
     .option("-o, --output <file>", "write the result to a file, which is replaced once it is whole")
     .option("--watch", "with -f: run again when the file or the lake changes, until Ctrl-C")
     .option("--init <file>", "statements and commands that the shell runs first")
@@ -78,11 +74,7 @@ export function addSql(cli: Cli): void {
       "--no-verify",
       "do not compare the files that are read with the hashes in their names (1 GB takes about a second)",
     )
-    .addOption(asOf)
-    .addOption(version)
-    .addOption(knownAt)
-    .addOption(assumesReference)
-    .addOption(lakeOption())
+    .addOptions(...pointInTimeOptions(), ...knownAtOptions(), lakeOption())
     .addOption(
       new Option("--engine <engine>", "what runs the SQL: DuckDB here, or a Trino that has the lake's tables")
         .choices(["duckdb", "trino"])

@@ -53,10 +53,7 @@ export function addUi(cli: Cli): void {
       "--pipelines <folder>",
       "folder of your pipelines (default: pipelines, if it is there; env: BARLAKE_PIPELINES)",
     )
-    .addOption(urlOption())
-    .addOption(rpmOption())
-    .addOption(shareOption())
-    .addOption(lakeOption())
+    .addOptions(urlOption(), rpmOption(), shareOption(), lakeOption())
     .notes(`
 It listens on this machine only. An address admits one browser, once; Enter opens a new one. It writes the notebooks that
 you save, into --notebooks, and what a pipeline lands that you run from the page, which needs BARLAKE_URL and

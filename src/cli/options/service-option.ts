@@ -42,9 +42,7 @@ export function withQuota<Options extends ServiceOptions>(
 
 export function serviceOptions(command: CliCommand): CliCommand {
   return command
-    .addOption(urlOption())
-    .addOption(rpmOption())
-    .addOption(shareOption())
+    .addOptions(urlOption(), rpmOption(), shareOption())
     .option(
       "--min-speed <bytes>",
       "bytes a second, over a minute, below which a response is given up, and requested again (default: 1024)",

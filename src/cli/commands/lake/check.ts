@@ -41,8 +41,7 @@ export function addCheck(cli: Cli): void {
         sampleOf,
       ),
   )
-    .addOption(lakeOption())
-    .addOption(jsonOption())
+    .addOptions(lakeOption(), jsonOption())
     .notes(`
 Changes nothing; others may read and write at the same time. Without --deep it checks the log and the names and
 sizes of the files, which takes seconds. With --audits it runs queries over the rows. With --sample it asks the service

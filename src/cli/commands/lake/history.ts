@@ -22,8 +22,7 @@ export function addHistory(cli: Cli): void {
     .command("history")
     .addArgument(new Argument("<table>", "a table").choices(TABLES.map(({ name }) => name)))
     .option("--limit <n>", "newest versions that are shown", "20")
-    .addOption(lakeOption())
-    .addOption(jsonOption())
+    .addOptions(lakeOption(), jsonOption())
     .notes(`
 Examples:
   barlake history bars_1d

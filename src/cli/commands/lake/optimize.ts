@@ -42,8 +42,7 @@ export function addOptimize(cli: Cli): void {
       ).choices(CODECS),
     )
     .option("--rewrite", "also rewrite files that have another codec, and those that are as they landed")
-    .addOption(lakeOption())
-    .addOption(jsonOption())
+    .addOptions(lakeOption(), jsonOption())
     .notes(`
 Others may read and write at the same time. Older versions still have their files. Each partition is a separate commit: after
 an interruption the next run continues, and a run that finds nothing to do changes nothing. A landed file that is alone in

@@ -31,8 +31,7 @@ export function addRepair(cli: Cli): void {
       "a copy of the lake: lost files, or their rows, are taken from it where it has them",
     )
     .option("--dry-run", "say what is lost and what would be repaired, and change nothing")
-    .addOption(lakeOption())
-    .addOption(jsonOption())
+    .addOptions(lakeOption(), jsonOption())
     .notes(`
 Reads every file of the tables in full. A file that is missing or damaged (its name contains the hash of its content) is
 restored from the copy. If there is no copy, or the copy lacks the file, a commit removes the file from the table, and

@@ -36,8 +36,7 @@ export function addRestore(cli: Cli): void {
     .addOption(asOfOption("each table as it was at that time"))
     .option("--empty", "take all rows out of the table: undoes its first commit")
     .option("--dry-run", "show what would be done, and change nothing")
-    .addOption(lakeOption())
-    .addOption(jsonOption())
+    .addOptions(lakeOption(), jsonOption())
     .notes(`
 A restore is a new version of the table: the history remains, every version can be read as before, and the restore can
 be undone. A table that did not exist at the time becomes empty. The columns remain the newest ones. The files of the

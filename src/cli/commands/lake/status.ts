@@ -53,13 +53,9 @@ interface RunRow {
 }
 
 export function addStatus(cli: Cli): void {
-  const [asOf, version] = pointInTimeOptions();
   cli.program
     .command("status")
-    .addOption(asOf)
-    .addOption(version)
-    .addOption(lakeOption())
-    .addOption(jsonOption())
+    .addOptions(...pointInTimeOptions(), lakeOption(), jsonOption())
     .notes("\nExamples:\n  barlake status\n  barlake status --lake data/demo/lake --json")
     .does(async (options: CommonOptions & PointInTimeOptions) => {
       const lake = await openExistingLake(options);

@@ -26,8 +26,7 @@ export function addVacuum(cli: Cli): void {
     .addArgument(tablesArgument("tables; without one, all"))
     .addOption(retentionOption("versions newer than this remain readable, as 7d or 12h", "7d"))
     .option("--dry-run", "show what would be deleted, and delete nothing")
-    .addOption(lakeOption())
-    .addOption(jsonOption())
+    .addOptions(lakeOption(), jsonOption())
     .notes(`
 A file that no version names is deleted a day after it was written at the earliest: a writer may be about to commit it.
 Entries of a log go, too, once a checkpoint is older than the retention and 30 days (the table's delta.logRetentionDuration).

@@ -35,8 +35,7 @@ export function addWithdrawn(cli: Cli): void {
       .option("--to <date>", "date after the last one (default: the day after the first)")
       .option("--accept", "take the bars that are gone out of the current version of the table"),
   )
-    .addOption(lakeOption())
-    .addOption(jsonOption())
+    .addOptions(lakeOption(), jsonOption())
     .notes(`
 Asks the service twice for the symbols and days, and lists the bars of the lake that it no longer has. Without --accept
 nothing changes. With it, these bars leave the current version of the table in one commit: queries no longer see them,

@@ -24,10 +24,7 @@ type PlanOptions = Pick<ServiceOptions, "lake" | "json" | "rpm" | "url">;
 
 export function addPlan(cli: Cli): void {
   demandOptions(cli.program.command("plan"))
-    .addOption(urlOption())
-    .addOption(rpmOption())
-    .addOption(lakeOption())
-    .addOption(jsonOption())
+    .addOptions(urlOption(), rpmOption(), lakeOption(), jsonOption())
     .notes(`
 Examples:
   barlake plan daily

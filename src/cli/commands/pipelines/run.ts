@@ -80,9 +80,7 @@ export function addRun(cli: Cli): void {
       .option("-v, --verbose", "also say what was requested and received, and which rows landed and changed")
       .option("--no-compact", "do not compact tables with many small files at the end"),
   )
-    .addOption(notifyOption())
-    .addOption(lakeOption())
-    .addOption(jsonOption())
+    .addOptions(notifyOption(), lakeOption(), jsonOption())
     .notes(`
 Pipelines: reference, daily, minute, intraday, financials, or the path of a file of your own.
 A pipeline of files needs no service and no key: it lands the files of a folder that are new or changed.

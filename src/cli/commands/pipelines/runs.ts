@@ -29,8 +29,7 @@ export function addRuns(cli: Cli): void {
     .enablePositionalOptions()
     .option("--limit <n>", "newest runs that are shown", wholeNumber, 20)
     .option("--pipeline <name>", "runs of this pipeline alone")
-    .addOption(lakeOption())
-    .addOption(jsonOption())
+    .addOptions(lakeOption(), jsonOption())
     .notes(EXAMPLES)
     .does(async (options: ListOptions) => {
       const { session } = await openReader(await openExistingLake(options));
@@ -44,8 +43,7 @@ export function addRuns(cli: Cli): void {
     .command("show")
     .description("everything about one run")
     .argument("[id]", "the run's id, or as much of its beginning as no other run has (default: the newest)")
-    .addOption(lakeOption())
-    .addOption(jsonOption())
+    .addOptions(lakeOption(), jsonOption())
     .notes(EXAMPLES)
     .does(async (id: string | undefined, options: CommonOptions) => {
       const { session } = await openReader(await openExistingLake(options));

@@ -117,8 +117,7 @@ const YEARS = 1;
 export function addInit(cli: Cli): void {
   cli.program
     .command("init")
-    .addOption(lakeOption())
-    .addOption(urlOption())
+    .addOptions(lakeOption(), urlOption())
     .option("--force", "replace files that are there")
     .notes(`
 Makes ${CONFIG_FILE}, a pipeline, a notebook and a dataset's spec in the working directory, and a .gitignore where there is
