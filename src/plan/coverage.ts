@@ -105,7 +105,7 @@ export interface MonthFacts extends CoverageFacts {
 }
 
 /** The coverage of one month, in days of symbols. `expected` is the sum of the other three numbers. */
-interface MonthCoverage {
+export interface MonthCoverage {
   /** `YYYY-MM`. */
   readonly month: string;
   /** Number of sessions of the month that have begun. */
@@ -118,16 +118,6 @@ interface MonthCoverage {
   readonly gap: number;
 }
 
-/** A symbol's days without a response in one month. */
-interface MissingDays {
-  readonly symbol: string;
-  readonly first: TradingDate;
-  readonly last: TradingDate;
-  readonly days: number;
-  /** Whether all of these days were requested. */
-  readonly isOpen: boolean;
-}
-
 /** Consecutive sessions of one symbol without a response. */
 export interface MissingStretch {
   readonly first: TradingDate;
@@ -135,6 +125,11 @@ export interface MissingStretch {
   readonly days: number;
   /** Whether these sessions were requested; false if they never were. */
   readonly isOpen: boolean;
+}
+
+/** A symbol's days without a response in one month. `isOpen`: all of them were requested. */
+export interface MissingDays extends MissingStretch {
+  readonly symbol: string;
 }
 
 /** The coverage of each month from the first requested one, in the order of time. */

@@ -1,5 +1,6 @@
 import type { Region } from "../market/regions.js";
 import type { SessionStatus } from "../market/sessions.js";
+import type { MissingDays, MonthCoverage } from "../plan/coverage.js";
 import type { ActionKind } from "../schema/actions.js";
 import type { RunStatus } from "../schema/runs.js";
 
@@ -101,12 +102,7 @@ export interface MonthReport {
   /** Number of sessions with at least one bar; null where only the log was read. */
   readonly withBars: number | null;
   /** Counts of days of symbols, from the ledger of requests; null where nothing was requested. */
-  readonly asked: {
-    readonly expected: number;
-    readonly answered: number;
-    readonly open: number;
-    readonly gap: number;
-  } | null;
+  readonly asked: Pick<MonthCoverage, "expected" | "answered" | "open" | "gap"> | null;
 }
 
 export interface CoverageReport {
@@ -117,13 +113,7 @@ export interface CoverageReport {
 
 export interface MissingReport {
   /** The first few hundred of them, at most. */
-  readonly symbols: readonly {
-    readonly symbol: string;
-    readonly first: string;
-    readonly last: string;
-    readonly days: number;
-    readonly isOpen: boolean;
-  }[];
+  readonly symbols: readonly MissingDays[];
   readonly total: number;
   readonly command: string;
 }

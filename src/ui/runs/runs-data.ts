@@ -1,5 +1,6 @@
 /* The JSON of the view Runs. Times are epoch milliseconds. */
 import type { RejectCount, RequestCount } from "../../jobs/run/report/run-counts.js";
+import type { Progress } from "../../jobs/run/report/run-progress.js";
 import type { ScheduleRule } from "../../plan/due-times.js";
 import type { RequestStatus, RunStatus } from "../../schema/runs.js";
 import type { FaultReport, RunReport } from "../page-data.js";
@@ -44,21 +45,10 @@ export interface PlanReport {
   readonly minutes: number | null;
 }
 
-export interface StartedReport {
+export interface StartedReport extends Omit<Progress, "quota"> {
   readonly pipeline: string;
   readonly startedAt: number;
   readonly isStopping: boolean;
-  readonly doing: string;
-  readonly requestsDone: number;
-  readonly requestsTotal: number;
-  readonly rows: number;
-  readonly bytes: number;
-  readonly tables: readonly {
-    readonly table: string;
-    readonly requestsDone: number;
-    readonly requestsTotal: number;
-    readonly rows: number;
-  }[];
   readonly quota: {
     readonly used: number;
     readonly limit: number | null;
