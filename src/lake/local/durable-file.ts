@@ -36,14 +36,20 @@ export async function withStagedText<T>(
 /** Gives a finished file a second name, durably, unless that name is taken. @returns whether the name was free. */
 export async function linkNew(root: string, file: string, target: string): Promise<boolean> {
   await makeFolders(root, dirname(target));
+  if (!(await linkIfAbsent(file, target))) return false;
+  await syncFolder(dirname(target));
+  return true;
+}
+
+/** Gives a file a second name, unless that name exists. @returns false where it exists */
+export async function linkIfAbsent(file: string, path: string): Promise<boolean> {
   try {
-    await link(file, target);
+    await link(file, path);
+    return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
     throw error;
   }
-  await syncFolder(dirname(target));
-  return true;
 }
 
 /** Makes a folder and the missing folders above it, up to the root. Each is recorded durably in its parent. */

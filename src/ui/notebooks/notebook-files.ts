@@ -1,13 +1,13 @@
 import { createHash, randomUUID } from "node:crypto";
-import { link, lstat, open, readdir, readFile, realpath, rename, rm } from "node:fs/promises";
+import { lstat, open, readdir, readFile, realpath, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { BarlakeError, UsageError } from "../../core/errors.js";
 import type { Language } from "../../core/language.js";
 import { writeFaultOf } from "../../db/file-fault.js";
-import { syncFolder } from "../../lake/local/durable-file.js";
+import { linkIfAbsent, syncFolder } from "../../lake/local/durable-file.js";
 import { notebookHead } from "../../notebook/parse/parse-notebook.js";
 import { type ShippedNotebook, shippedNotebooks } from "../../notebook/shipped-notebooks.js";
-import type { NotebookReport } from "../page-data.js";
+import type { NotebookReport, SaveRequest } from "../page-data.js";
 
 /** Most bytes of a name. File systems permit 255, and a temporary name is longer by some. */
 const MOST_BYTES = 180;
@@ -112,13 +112,6 @@ async function ownNotebooks(folder: string, language: Language): Promise<KnownNo
   );
 }
 
-interface SavedNotebook {
-  readonly name: string;
-  readonly text: string;
-  /** Hash of the content of the file from which the text was made; null where there was no file. */
-  readonly before: string | null;
-}
-
 /** The result. `changed`: the file no longer has the content from which the text was made, and nothing was written. */
 type SaveOutcome =
   | { readonly kind: "saved"; readonly hash: string }
@@ -132,7 +125,7 @@ type SaveOutcome =
  */
 async function saveNotebook(
   folder: string | undefined,
-  { name, text, before }: SavedNotebook,
+  { name, text, before }: SaveRequest,
 ): Promise<SaveOutcome> {
   expectNotebookName(name);
   const root = await writableFolder(folder);
@@ -203,17 +196,6 @@ async function writeDraft(path: string, text: string, mode: number | undefined):
   }
 }
 
-/** Gives a file a second name, unless that name exists. @returns false where it exists */
-async function linkIfAbsent(file: string, path: string): Promise<boolean> {
-  try {
-    await link(file, path);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
-    throw error;
-  }
-}
-
 interface KnownFile {
   readonly name: string;
   readonly before: string;
@@ -270,7 +252,7 @@ async function withFile(
 }
 
 interface NotebookWriter {
-  readonly save: (notebook: SavedNotebook) => Promise<SaveOutcome>;
+  readonly save: (notebook: SaveRequest) => Promise<SaveOutcome>;
   readonly rename: (file: KnownFile & { readonly to: string }) => Promise<MoveOutcome>;
   readonly remove: (file: KnownFile) => Promise<MoveOutcome>;
 }
