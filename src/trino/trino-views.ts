@@ -7,17 +7,12 @@ import { type SqlToken, sqlTokens } from "../db/sql-tokens.js";
 import { inOrderOfNeed, readViewTree, type ViewFile, wordsOf } from "../db/views/view-files.js";
 import { CORPORATE_ACTIONS, EX_FACTORS, SYMBOL_CHANGES } from "../schema/actions.js";
 import { ABSENCES_1D, TRADING_DAYS } from "../schema/bars.js";
-import type { ColumnType, TableSchema } from "../schema/column.js";
+import { type ColumnType, DUCKDB_TYPE, type TableSchema } from "../schema/column.js";
 import { BALANCE_SHEET, CASH_FLOW, INCOME, METRICS, SHARES } from "../schema/statements.js";
 import { TRINO_RULES, type TrinoRule, trinoRuleSql } from "./market-rules.js";
 
 const TYPES: Readonly<Record<ColumnType, string>> = {
-  string: "VARCHAR",
-  double: "DOUBLE",
-  int64: "BIGINT",
-  int32: "INTEGER",
-  boolean: "BOOLEAN",
-  date: "DATE",
+  ...DUCKDB_TYPE,
   timestamp: "TIMESTAMP(6) WITH TIME ZONE",
   "string[]": "ARRAY(VARCHAR)",
 };
