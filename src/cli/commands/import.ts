@@ -6,7 +6,7 @@ import { systemClock } from "../../client/system-clock.js";
 import { UsageError } from "../../core/errors.js";
 import { compareTable } from "../../jobs/compare/compare-sources.js";
 import { COMPARABLE, lakeSource } from "../../jobs/compare/sources.js";
-import type { ImportOptions } from "../../jobs/import/import-options.js";
+import { CHOICES, type ImportOptions } from "../../jobs/import/import-options.js";
 import { type FormPlan, loadPlan, savePlan } from "../../jobs/import/plan/import-plan.js";
 import { textOf } from "../../jobs/import/plan/plan-of.js";
 import {
@@ -137,34 +137,19 @@ function addReadingOptions(command: CliCommand): CliCommand {
     .option("--exchange <suffix>", "exchange of symbols without one: AAPL is AAPL.US with --exchange US")
     .option("--date-format <format>", "dmy, mdy, excel, s, ms, us, ns, or a pattern: DD.MM.YYYY, %d/%m/%y")
     .option("--zone <zone>", "zone of times without an offset, such as UTC (default: the exchange's)")
-    .addOption(choice("--bar-label <label>", "time that a minute bar is labelled with", ["start", "end"]))
+    .addOption(choice("--bar-label <label>", "time that a minute bar is labelled with", CHOICES.barLabel))
     .addOption(
-      choice("--period <period>", "the period of the bars, where few bars look like another", ["1d", "1m"]),
+      choice("--period <period>", "the period of the bars, where few bars look like another", CHOICES.period),
     )
-    .addOption(
-      choice("--volume-unit <unit>", "unit of volumes and of numbers of shares", [
-        "shares",
-        "lots",
-        "thousands",
-        "ten-thousands",
-      ]),
-    )
-    .addOption(
-      choice("--amount-unit <unit>", "unit of amounts of money", [
-        "ones",
-        "thousands",
-        "ten-thousands",
-        "millions",
-        "hundred-millions",
-        "billions",
-      ]),
-    )
+    .addOption(choice("--volume-unit <unit>", "unit of volumes and of numbers of shares", CHOICES.volumeUnit))
+    .addOption(choice("--amount-unit <unit>", "unit of amounts of money", CHOICES.amountUnit))
     .option("--round-volumes", "round fractions of shares, as US volumes have since 2026")
     .addOption(
-      choice("--values <kind>", "flows of statements: of the fiscal year so far, or of each quarter alone", [
-        "cumulative",
-        "discrete",
-      ]),
+      choice(
+        "--values <kind>",
+        "flows of statements: of the fiscal year so far, or of each quarter alone",
+        CHOICES.values,
+      ),
     )
     .option(
       "--announce-lag <days>",
@@ -172,10 +157,11 @@ function addReadingOptions(command: CliCommand): CliCommand {
       lagDays,
     )
     .addOption(
-      choice("--prices <kind>", "what prices of Yahoo Finance are: adjusted for later splits, or as traded", [
-        "split-adjusted",
-        "traded",
-      ]),
+      choice(
+        "--prices <kind>",
+        "what prices of Yahoo Finance are: adjusted for later splits, or as traded",
+        CHOICES.prices,
+      ),
     )
     .option(
       "--source <name>",
@@ -183,7 +169,7 @@ function addReadingOptions(command: CliCommand): CliCommand {
     )
     .option("--encoding <name>", "encoding of text files, such as gb18030 (default: found)")
     .option("--skip <lines>", "lines before the header (default: found)", lineCount)
-    .addOption(choice("--decimal <mark>", "mark before the fraction of a number", [".", ","]));
+    .addOption(choice("--decimal <mark>", "mark before the fraction of a number", CHOICES.decimal));
 }
 
 function lagDays(text: string): number {

@@ -13,16 +13,20 @@ export const IMPORTABLE = [
 /** A table that files can be imported into. */
 export type ImportTable = (typeof IMPORTABLE)[number];
 
+/** The values of the options that have a few. */
+export const CHOICES = {
+  barLabel: ["start", "end"],
+  period: ["1d", "1m"],
+  volumeUnit: ["shares", "lots", "thousands", "ten-thousands"],
+  amountUnit: ["ones", "thousands", "ten-thousands", "millions", "hundred-millions", "billions"],
+  values: ["cumulative", "discrete"],
+  prices: ["split-adjusted", "traded"],
+  decimal: [".", ","],
+} as const;
 /** Units of a file's volumes: one share, a lot of the exchange, or a number of shares. */
-export type VolumeUnit = "shares" | "lots" | "thousands" | "ten-thousands";
+export type VolumeUnit = (typeof CHOICES.volumeUnit)[number];
 /** Units of amounts of money: of one, a thousand, 10,000, a million, 10^8 or 10^9. */
-export type AmountUnit =
-  | "ones"
-  | "thousands"
-  | "ten-thousands"
-  | "millions"
-  | "hundred-millions"
-  | "billions";
+export type AmountUnit = (typeof CHOICES.amountUnit)[number];
 
 /** Factors of the units that do not depend on an instrument. */
 export const UNIT_FACTORS: Readonly<Record<Exclude<VolumeUnit, "lots"> | AmountUnit, number>> = {

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { z } from "zod";
 import { messageOf, UsageError } from "../../../core/errors.js";
-import type { ImportOptions } from "../import-options.js";
+import { CHOICES, type ImportOptions } from "../import-options.js";
 
 export interface FieldPlan {
   readonly field: string;
@@ -31,19 +31,17 @@ export const plannedOptions = z.strictObject({
   zone: z.string().optional(),
   encoding: z.string().optional(),
   skip: z.number().int().min(0).optional(),
-  decimal: z.enum([".", ","]).optional(),
-  volumeUnit: z.enum(["shares", "lots", "thousands", "ten-thousands"]).optional(),
-  amountUnit: z
-    .enum(["ones", "thousands", "ten-thousands", "millions", "hundred-millions", "billions"])
-    .optional(),
+  decimal: z.enum(CHOICES.decimal).optional(),
+  volumeUnit: z.enum(CHOICES.volumeUnit).optional(),
+  amountUnit: z.enum(CHOICES.amountUnit).optional(),
   roundVolumes: z.boolean().optional(),
-  barLabel: z.enum(["end", "start"]).optional(),
-  period: z.enum(["1d", "1m"]).optional(),
-  values: z.enum(["cumulative", "discrete"]).optional(),
+  barLabel: z.enum(CHOICES.barLabel).optional(),
+  period: z.enum(CHOICES.period).optional(),
+  values: z.enum(CHOICES.values).optional(),
   announceLagDays: z.number().int().min(0).optional(),
   exchange: z.string().optional(),
   source: z.string().optional(),
-  prices: z.enum(["split-adjusted", "traded"]).optional(),
+  prices: z.enum(CHOICES.prices).optional(),
 });
 const saved = z.strictObject({
   barlake: z.literal("import plan"),

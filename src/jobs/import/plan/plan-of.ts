@@ -8,6 +8,20 @@ import type { FieldPlan, FormPlan } from "./import-plan.js";
 /** Fields that come first in a plan, whether or not the user mapped others. */
 const FIRST: readonly string[] = ["symbol", "period_end", "announce_date"];
 
+/** Options that are in a plan as the user gave them. */
+const GIVEN = [
+  "encoding",
+  "skip",
+  "dateFormat",
+  "zone",
+  "exchange",
+  "roundVolumes",
+  "announceLagDays",
+  "period",
+  "prices",
+  "values",
+] as const;
+
 /** How the files of each form were read, with an example of each field. */
 export async function planOf(
   session: Session,
@@ -51,19 +65,6 @@ export async function planOf(
         before: stemOf(file.path),
         after: shown(after.symbol),
       });
-    const {
-      map = {},
-      encoding,
-      skip,
-      dateFormat,
-      zone,
-      exchange,
-      roundVolumes,
-      announceLagDays,
-      period,
-      prices,
-      values,
-    } = options;
     forms.push({
       files: group.files.map(({ path }) => path),
       source: chosen.source?.name,
@@ -74,18 +75,9 @@ export async function planOf(
       decided: withoutUndefined({
         map: {
           ...Object.fromEntries([...chosen.fields].map(([name, column]) => [name, column.name])),
-          ...map,
+          ...options.map,
         },
-        encoding,
-        skip,
-        dateFormat,
-        zone,
-        exchange,
-        roundVolumes,
-        announceLagDays,
-        period,
-        prices,
-        values,
+        ...Object.fromEntries(GIVEN.map((name) => [name, options[name]])),
         decimal: mark,
         ...verdict?.decided,
       }),
