@@ -1,18 +1,7 @@
 import type { RecordBatch } from "apache-arrow";
-import type { PlainValue, ResultColumn } from "./result/row-reader.js";
+import type { RowReader } from "./result/row-reader.js";
 import type { StatementResult } from "./result/statement-result.js";
 import type { NamedValues, TypedValue } from "./session/named-values.js";
-
-/** A result's rows as plain values, read while they are computed. */
-export interface Rows {
-  readonly columns: readonly ResultColumn[];
-  /** What the statement gives: rows, the number of rows that it changed, or nothing. */
-  readonly kind: "rows" | "changes" | "nothing";
-  /** The next rows, fewer than `count` only at the end. @throws {QueryError} */
-  take(count: number): Promise<PlainValue[][]>;
-  /** Whether there are more rows; computes the next ones for that. @throws {QueryError} */
-  hasMore(): Promise<boolean>;
-}
 
 /** How far a statement is. */
 export interface StatementProgress {
@@ -27,7 +16,7 @@ export interface QueryEngine {
   /** Runs one statement to its end. @throws {QueryError} with the statement. */
   run(sql: string): Promise<unknown>;
   /** Runs one statement and returns a reader of its rows. A reader ends with the next statement. @throws {QueryError} */
-  read(sql: string): Promise<Rows>;
+  read(sql: string): Promise<RowReader>;
   /** Runs one query and returns its rows as Arrow record batches, as they are computed. @throws {QueryError} */
   batches(sql: string): Promise<AsyncGenerator<RecordBatch, void, undefined>>;
   /** Runs one statement to its end and returns its first rows by column; `$name` is the place of a value. */

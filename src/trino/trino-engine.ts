@@ -1,9 +1,9 @@
 import type { RecordBatch } from "apache-arrow";
 import { type BatchColumn, columnBatch } from "../arrow/column-batch.js";
 import { QueryError, UsageError } from "../core/errors.js";
-import type { QueryEngine, Rows } from "../db/query-engine.js";
+import type { QueryEngine } from "../db/query-engine.js";
 import { literal } from "../db/quote.js";
-import type { PlainValue, ResultColumn } from "../db/result/row-reader.js";
+import { type PlainValue, type ResultColumn, RowReader } from "../db/result/row-reader.js";
 import type { StatementResult } from "../db/result/statement-result.js";
 import type { NamedValues, TypedValue } from "../db/session/named-values.js";
 import { Session, TempTable } from "../db/session/session.js";
@@ -71,62 +71,29 @@ interface PlainPage {
   readonly all: readonly PlainValue[][];
 }
 
-class PagedRows implements Rows {
-  readonly columns: readonly ResultColumn[];
-  readonly kind: Rows["kind"];
-  readonly #pages: AsyncIterator<TrinoRows, void>;
-  readonly #plain: (page: TrinoRows) => Promise<PlainPage>;
-  #read: PlainValue[][];
-  #isAtEnd = false;
-
-  private constructor(
-    kind: Rows["kind"],
-    first: PlainPage,
-    pages: AsyncIterator<TrinoRows, void>,
-    plain: (page: TrinoRows) => Promise<PlainPage>,
-  ) {
-    this.kind = kind;
-    this.columns = first.columns;
-    this.#read = [...first.all];
-    this.#pages = pages;
-    this.#plain = plain;
+/** Waits until the columns are known. A statement that is not a query is run to its end. */
+async function openRows(
+  pages: AsyncIterator<TrinoRows, void>,
+  plain: (page: TrinoRows) => Promise<PlainPage>,
+): Promise<RowReader> {
+  const next = async (): Promise<readonly PlainValue[][] | undefined> => {
+    const { value: page } = await pages.next();
+    if (page === undefined) return undefined;
+    return page.rows.length > 0 ? (await plain(page)).all : [];
+  };
+  let { value: page } = await pages.next();
+  if (page === undefined) return new RowReader({ columns: [], kind: "nothing" }, next);
+  if (page.updateType === undefined) {
+    const { columns, all } = await plain(page);
+    return new RowReader({ columns, kind: "rows" }, next, all);
   }
-
-  /** Waits until the columns are known. A statement that is not a query is run to its end. */
-  static async open(
-    pages: AsyncIterator<TrinoRows, void>,
-    plain: (page: TrinoRows) => Promise<PlainPage>,
-  ): Promise<PagedRows> {
-    let { value: page } = await pages.next();
-    if (page === undefined) return new PagedRows("nothing", { columns: [], all: [] }, pages, plain);
-    if (page.updateType === undefined) return new PagedRows("rows", await plain(page), pages, plain);
-    let changed: number | undefined;
-    while (page !== undefined) {
-      changed = page.updateCount ?? changed;
-      ({ value: page } = await pages.next());
-    }
-    const isCounted = changed !== undefined;
-    const rows = { columns: [], all: isCounted ? [[changed as number]] : [] };
-    return new PagedRows(isCounted ? "changes" : "nothing", rows, pages, plain);
+  let changed: number | undefined;
+  while (page !== undefined) {
+    changed = page.updateCount ?? changed;
+    ({ value: page } = await pages.next());
   }
-
-  async take(count: number): Promise<PlainValue[][]> {
-    while (this.#read.length < count && !this.#isAtEnd) {
-      // After a failure the result has no more rows.
-      this.#isAtEnd = true;
-      const { value: page } = await this.#pages.next();
-      this.#isAtEnd = page === undefined;
-      // A loop, because a page can have more rows than fit into an argument list.
-      if (page !== undefined && page.rows.length > 0)
-        for (const row of (await this.#plain(page)).all) this.#read.push(row);
-    }
-    return this.#read.splice(0, count);
-  }
-
-  async hasMore(): Promise<boolean> {
-    this.#read = await this.take(Math.max(1, this.#read.length));
-    return this.#read.length > 0;
-  }
+  if (changed === undefined) return new RowReader({ columns: [], kind: "nothing" }, next);
+  return new RowReader({ columns: [], kind: "changes" }, next, [[changed]]);
 }
 
 type Pages = AsyncGenerator<TrinoRows, void, undefined>;
@@ -157,8 +124,8 @@ export class TrinoEngine implements QueryEngine {
     while ((await pages.next()).done !== true);
   }
 
-  async read(sql: string): Promise<Rows> {
-    return PagedRows.open(await this.#pages(sql), (page) => this.#plainRows(page));
+  async read(sql: string): Promise<RowReader> {
+    return openRows(await this.#pages(sql), (page) => this.#plainRows(page));
   }
 
   async batches(sql: string): Promise<AsyncGenerator<RecordBatch, void, undefined>> {
@@ -256,11 +223,11 @@ export class TrinoEngine implements QueryEngine {
     }
   }
 
-  #plainRows(page: TrinoRows): Promise<Rows & { readonly all: readonly PlainValue[][] }> {
+  #plainRows(page: TrinoRows): Promise<PlainPage> {
     return this.#inDuckDB(page, async (query) => {
       const rows = await this.#session.read(query);
       const all = await rows.take(page.rows.length);
-      return Object.assign(rows, { all });
+      return { columns: rows.columns, all };
     });
   }
 

@@ -7,10 +7,9 @@ import { pipeline } from "node:stream/promises";
 import { Option } from "commander";
 import { BarlakeError, QueryError, UsageError } from "../../core/errors.js";
 import { writeFaultOf } from "../../db/file-fault.js";
-import type { Rows } from "../../db/query-engine.js";
 import { literal } from "../../db/quote.js";
 import { COPY_OPTIONS } from "../../db/result/read-result.js";
-import type { PlainValue } from "../../db/result/row-reader.js";
+import type { PlainValue, RowReader } from "../../db/result/row-reader.js";
 import type { SqlPlace } from "../shell/sql-place.js";
 import { cellText, isNumeric } from "./result-table.js";
 
@@ -92,7 +91,7 @@ export async function replaceFile(file: string, write: (path: string) => Promise
 const ROWS = 2048;
 
 /** A result as a Markdown table, in pieces of some rows. */
-async function* markdownOf(reader: Rows): AsyncGenerator<string, void, undefined> {
+async function* markdownOf(reader: RowReader): AsyncGenerator<string, void, undefined> {
   const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |\n`;
   yield line(reader.columns.map(({ name }) => markdownCell(name)));
   yield line(reader.columns.map(({ type }) => (isNumeric(type) ? "---:" : "---")));

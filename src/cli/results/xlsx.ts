@@ -1,8 +1,7 @@
 import { type CellValue, type ColumnDef, writeXlsxStream } from "hucre/xlsx";
 import { UsageError } from "../../core/errors.js";
 import { DAY_MS } from "../../core/time.js";
-import type { Rows } from "../../db/query-engine.js";
-import type { PlainValue, ResultColumn } from "../../db/result/row-reader.js";
+import type { PlainValue, ResultColumn, RowReader } from "../../db/result/row-reader.js";
 import { isNumeric } from "./result-table.js";
 
 const ROWS = 2048;
@@ -25,7 +24,7 @@ interface CellKind {
  *
  * @throws {UsageError} for a text that is longer than Excel's cells.
  */
-export function xlsxOf(reader: Rows): AsyncIterable<Uint8Array> {
+export function xlsxOf(reader: RowReader): AsyncIterable<Uint8Array> {
   const kinds = reader.columns.map(kindOf);
   const columns = reader.columns.map(({ name }, index): ColumnDef => {
     const { numFmt, width } = kinds[index] as CellKind;
@@ -39,7 +38,7 @@ export function xlsxOf(reader: Rows): AsyncIterable<Uint8Array> {
 }
 
 async function* rowsOf(
-  reader: Rows,
+  reader: RowReader,
   kinds: readonly CellKind[],
 ): AsyncGenerator<CellValue[], void, undefined> {
   for (let first = 0; ; first += ROWS) {

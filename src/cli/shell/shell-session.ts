@@ -3,8 +3,7 @@ import { createWriteStream, type WriteStream } from "node:fs";
 import { stripVTControlCharacters } from "node:util";
 import { messageOf, UsageError } from "../../core/errors.js";
 import type { Catalog } from "../../db/catalog.js";
-import type { Rows } from "../../db/query-engine.js";
-import type { PlainValue, ResultColumn } from "../../db/result/row-reader.js";
+import type { PlainValue, ResultColumn, RowReader } from "../../db/result/row-reader.js";
 import { type ChartWish, chartOfResult } from "../charts/chart-of-result.js";
 import { symbolAdvice } from "../error-text.js";
 import { resultTable, type TableMode } from "../results/result-table.js";
@@ -29,7 +28,7 @@ interface LastResult {
   readonly rows: PlainValue[][];
   shown: number;
   /** Reads its remaining rows; undefined once another statement has run. */
-  reader: Rows | undefined;
+  reader: RowReader | undefined;
 }
 
 const CHARTED_ROWS = 20_000;

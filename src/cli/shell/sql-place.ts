@@ -1,7 +1,7 @@
 import type { QueryError } from "../../core/errors.js";
 import type { Catalog } from "../../db/catalog.js";
-import type { QueryEngine, Rows } from "../../db/query-engine.js";
-import type { PlainValue } from "../../db/result/row-reader.js";
+import type { QueryEngine } from "../../db/query-engine.js";
+import type { PlainValue, RowReader } from "../../db/result/row-reader.js";
 import type { Session } from "../../db/session/session.js";
 import type { Lake } from "../../lake/lake.js";
 import { readersWork, type WorkFolder } from "../../lake/local/work-folder.js";
@@ -38,7 +38,7 @@ export function lakePlace(session: Session, lake: Lake): SqlPlace {
 }
 
 interface FirstRows {
-  readonly reader: Rows;
+  readonly reader: RowReader;
   readonly rows: PlainValue[][];
   readonly hasMore: boolean;
 }

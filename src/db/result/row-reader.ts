@@ -23,29 +23,25 @@ function shortestFloat(value: number): number {
   return short.find((number) => Math.fround(number) === value) ?? Number(value.toPrecision(9));
 }
 
-/** Reads a query's rows while they are computed. */
+/** Reads rows while they are computed. */
 export class RowReader {
   readonly columns: readonly ResultColumn[];
   /** What the statement gives: rows, the number of rows that it changed, or nothing. */
   readonly kind: "rows" | "changes" | "nothing";
-  readonly #result: DuckDBResult;
-  readonly #next: (work: () => Promise<PlainValue[][]>) => Promise<PlainValue[][]>;
-  #read: PlainValue[][] = [];
+  readonly #next: () => Promise<readonly PlainValue[][] | undefined>;
+  #read: PlainValue[][];
   #isAtEnd = false;
 
-  /** @param guard runs every step of the query and translates its errors. */
-  constructor(result: DuckDBResult, guard: (work: () => Promise<PlainValue[][]>) => Promise<PlainValue[][]>) {
-    this.#result = result;
-    this.#next = guard;
-    this.columns = result
-      .columnNames()
-      .map((name, index) => ({ name, type: result.columnType(index).toString() }));
-    this.kind =
-      result.returnType === ResultReturnType.QUERY_RESULT
-        ? "rows"
-        : result.returnType === ResultReturnType.CHANGED_ROWS
-          ? "changes"
-          : "nothing";
+  /** @param next the rows after those that were read; undefined at the end. */
+  constructor(
+    { columns, kind }: Pick<RowReader, "columns" | "kind">,
+    next: () => Promise<readonly PlainValue[][] | undefined>,
+    read: readonly PlainValue[][] = [],
+  ) {
+    this.columns = columns;
+    this.kind = kind;
+    this.#next = next;
+    this.#read = [...read];
   }
 
   /** The next rows, fewer than `count` only at the end. @throws {QueryError} */
@@ -53,9 +49,10 @@ export class RowReader {
     while (this.#read.length < count && !this.#isAtEnd) {
       // A result that failed has no more rows.
       this.#isAtEnd = true;
-      const rows = await this.#next(() => this.#chunk());
-      this.#isAtEnd = rows.length === 0;
-      this.#read.push(...rows);
+      const rows = await this.#next();
+      this.#isAtEnd = rows === undefined;
+      // A loop, because there can be more rows than fit into an argument list.
+      for (const row of rows ?? []) this.#read.push(row);
     }
     return this.#read.splice(0, count);
   }
@@ -65,9 +62,26 @@ export class RowReader {
     this.#read = await this.take(Math.max(1, this.#read.length));
     return this.#read.length > 0;
   }
+}
 
-  async #chunk(): Promise<PlainValue[][]> {
-    const chunk = await this.#result.fetchChunk();
-    return chunk === null ? [] : chunk.convertRows<PlainValue>(plainValue);
-  }
+/** Reads a query's rows. @param guard runs every step of the query and translates its errors. */
+export function resultReader(
+  result: DuckDBResult,
+  guard: (work: () => Promise<PlainValue[][] | undefined>) => Promise<PlainValue[][] | undefined>,
+): RowReader {
+  const columns = result
+    .columnNames()
+    .map((name, index) => ({ name, type: result.columnType(index).toString() }));
+  const kind =
+    result.returnType === ResultReturnType.QUERY_RESULT
+      ? "rows"
+      : result.returnType === ResultReturnType.CHANGED_ROWS
+        ? "changes"
+        : "nothing";
+  return new RowReader({ columns, kind }, () =>
+    guard(async () => {
+      const chunk = await result.fetchChunk();
+      return chunk === null || chunk.rowCount === 0 ? undefined : chunk.convertRows<PlainValue>(plainValue);
+    }),
+  );
 }

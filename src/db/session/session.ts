@@ -14,7 +14,7 @@ import type { StatementProgress } from "../query-engine.js";
 import { ident } from "../quote.js";
 import { CheckedReads, type ReadCheck } from "../reads/checked-reads.js";
 import { type CopyPlace, type ResultCopy, readResult, resultCopy } from "../result/read-result.js";
-import { RowReader } from "../result/row-reader.js";
+import { type RowReader, resultReader } from "../result/row-reader.js";
 import type { StatementResult } from "../result/statement-result.js";
 import { stoppedError, type WhyStopped, wholeResult, whyStopped } from "../result/whole-result.js";
 import {
@@ -190,7 +190,7 @@ export class Session implements Disposable {
   /** Runs one statement and returns a reader of its rows as plain values. @throws {QueryError} */
   async read(sql: string, bindings?: Bindings): Promise<RowReader> {
     const result = await this.stream(sql, bindings);
-    return new RowReader(result, (work) => this.#guard(sql, work));
+    return resultReader(result, (work) => this.#guard(sql, work));
   }
 
   /**
