@@ -45,6 +45,12 @@ export function parseTradingDate(text: string): TradingDate {
   throw new UsageError(`date "${text}" is not a calendar date`, { hint: "write it as YYYY-MM-DD" });
 }
 
+/** Whether a text is `YYYY-MM-DD` of a date. */
+export function isTradingDate(text: string): boolean {
+  const ms = Date.parse(`${text}T00:00:00Z`);
+  return Number.isFinite(ms) && new Date(ms).toISOString().slice(0, 10) === text;
+}
+
 export function epochDay(date: TradingDate): number {
   return Date.parse(`${date}T00:00:00Z`) / DAY_MS;
 }

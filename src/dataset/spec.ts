@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { UsageError } from "../core/errors.js";
-import { parseTradingDate } from "../core/time.js";
+import { isTradingDate } from "../core/time.js";
 import { ADJUSTMENTS, basePeriod, PERIODS } from "../market/period.js";
 import { REGIONS, type Region } from "../market/regions.js";
 import { isSymbol, MAX_SYMBOL_LENGTH, SYMBOL_FORM } from "../market/symbol.js";
@@ -29,7 +29,7 @@ export const FILL_KINDS = ["close", "zero", "last", "none"] as const;
 export type FillKind = (typeof FILL_KINDS)[number];
 
 const region = z.enum(Object.keys(REGIONS) as [Region, ...Region[]]);
-const date = z.string().refine(isDate, "must be a calendar date YYYY-MM-DD").meta({ format: "date" });
+const date = z.string().refine(isTradingDate, "must be a calendar date YYYY-MM-DD").meta({ format: "date" });
 const symbol = z
   .string()
   .refine(isSymbol, "must be of the form CODE.EXCHANGE")
@@ -172,12 +172,4 @@ function contradictions(one: DatasetSpec): string[] {
 
 export function isIntraday({ period }: DatasetSpec): boolean {
   return basePeriod(period) === "1m";
-}
-
-function isDate(text: string): boolean {
-  try {
-    return parseTradingDate(text) === text;
-  } catch {
-    return false;
-  }
 }

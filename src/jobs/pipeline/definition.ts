@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { messageOf, UsageError } from "../../core/errors.js";
-import { parseTradingDate } from "../../core/time.js";
+import { isTradingDate } from "../../core/time.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import { isSymbol } from "../../market/symbol.js";
 import { isObjectUrl, parseObjectUrl } from "../../object-store/object-address.js";
@@ -105,10 +105,10 @@ const NAMED = {
 
 const importOptions = plannedOptions.extend({ map: plannedOptions.shape.map.default({}) });
 
-const date = z.string().refine(isDate, "must be a calendar date YYYY-MM-DD");
+const date = z.string().refine(isTradingDate, "must be a calendar date YYYY-MM-DD");
 const fromDate = z
   .string()
-  .refine((text) => /^-\d{1,5}d$/.test(text) || isDate(text), "must be YYYY-MM-DD or like -365d");
+  .refine((text) => /^-\d{1,5}d$/.test(text) || isTradingDate(text), "must be YYYY-MM-DD or like -365d");
 
 const pipeline = z.discriminatedUnion("kind", [
   z.strictObject({ ...base, kind: z.literal("reference"), refreshHours: positive.default(12) }),
@@ -247,14 +247,6 @@ function optionsFault(table: ImportTable, options: ImportOptions): string | unde
   } catch (error) {
     const hint = error instanceof UsageError && error.hint !== undefined ? ` (${error.hint})` : "";
     return `${messageOf(error)}${hint}`;
-  }
-}
-
-function isDate(text: string): boolean {
-  try {
-    return parseTradingDate(text) === text;
-  } catch {
-    return false;
   }
 }
 
