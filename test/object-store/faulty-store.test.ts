@@ -17,7 +17,6 @@ import { type AcquireRule, acquireLease } from "../../src/lease/acquire-lease.js
 import { type LeaseKind, Leases } from "../../src/lease/leases.js";
 import { objectLeases } from "../../src/lease/object-leases.js";
 import { thisProcess } from "../../src/lease/owner.js";
-import { countRequests } from "../../src/object-store/http/store-transport.js";
 import { openObjectStore } from "../../src/object-store/object-store.js";
 import {
   openStorePlace,
@@ -29,6 +28,7 @@ import { BARS_1D } from "../../src/schema/bars.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
 import { once } from "../once.js";
 import { pickFrom } from "../sweep.js";
+import { countRequests } from "./count-requests.js";
 import { type Fault, type FaultyStore, type Passing, startFaultyStore } from "./faulty-store.js";
 import { laggingLists } from "./lagging-lists.js";
 import { type StoreHere, type StoreServer, startStore, storesHere } from "./store-server.js";

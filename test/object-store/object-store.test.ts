@@ -5,12 +5,12 @@ import { inspect } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
 import { TransportError } from "../../src/core/errors.js";
 import { ObjectStoreError } from "../../src/object-store/http/store-error.js";
-import { countRequests } from "../../src/object-store/http/store-transport.js";
 import { type ObjectStore, openObjectStore } from "../../src/object-store/object-store.js";
 import { virtualClock } from "../faults/clock/virtual-clock.js";
 import { closedAddress } from "../faults/service/closed-address.js";
 import { type Script, type Seen, startScripted } from "../faults/service/scripted-service.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
+import { countRequests } from "./count-requests.js";
 
 const SECRET = "very/secret+key";
 const TOKEN = "session-token-of-a-role";

@@ -5,11 +5,11 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { systemClock } from "../../src/client/system-clock.js";
 import { objectStorage } from "../../src/lake/storage/object-storage.js";
 import { objectLeases } from "../../src/lease/object-leases.js";
-import { countRequests } from "../../src/object-store/http/store-transport.js";
 import { openObjectStore } from "../../src/object-store/object-store.js";
 import { openStorePlace } from "../../src/object-store/store-place.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
 import { cases } from "../sweep.js";
+import { countRequests } from "./count-requests.js";
 import { STORES, type StoreHere, type StoreServer, startStore, storesHere } from "./store-server.js";
 
 const HERE = storesHere(cases({ few: 1, more: 2, all: 2 }));

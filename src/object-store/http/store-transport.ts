@@ -38,27 +38,6 @@ export interface SentRequest {
   readonly attempt: number;
 }
 
-type RequestCounts = Readonly<Partial<Record<RequestKind, number>>>;
-
-/** Makes a counter of requests. `observe` is to be used as `onRequest` of a store. */
-export function countRequests(): {
-  readonly observe: (sent: SentRequest) => void;
-  /** The numbers of requests since the last call. */
-  readonly take: () => RequestCounts;
-} {
-  let counts: Partial<Record<RequestKind, number>> = {};
-  return {
-    observe: ({ kind }) => {
-      counts[kind] = (counts[kind] ?? 0) + 1;
-    },
-    take: () => {
-      const taken = counts;
-      counts = {};
-      return taken;
-    },
-  };
-}
-
 /** A response whose body has not been read yet. */
 export interface StoreResponse {
   readonly status: number;
