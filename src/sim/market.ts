@@ -4,7 +4,7 @@ import type { KlineColumns } from "../wire/kline-columns.js";
 import type { ExchangeSummary, Instrument, StatementRecord, UniverseDetail } from "../wire/resources.js";
 import type { SimInstrument } from "./instrument.js";
 import { type MarketSpec, marketState } from "./market-state.js";
-import { makeMinuteBars } from "./minutes/minute-bars.js";
+import { minuteBars } from "./minutes/minute-bars.js";
 import {
   type AbsentStretch,
   type ActionVersion,
@@ -13,7 +13,7 @@ import {
   listActions,
   listExFactors,
 } from "./prices/actions.js";
-import { makeDailyBars } from "./prices/daily-bars.js";
+import { DAILY_BARS, makeBars } from "./prices/daily-bars.js";
 import { latestVersions, listVersions, type StatementKind, type StatementVersion } from "./statements.js";
 import { listExchanges, listInstruments, listUniverses } from "./universe.js";
 
@@ -81,8 +81,8 @@ export function simulateMarket(spec: MarketSpec): Market {
     spec,
     instruments: state.instruments,
     tradingDays: (region) => state.calendars[region].dates,
-    dailyBars: (symbols, from, to) => makeDailyBars(state, symbols, from, to),
-    minuteBars: (symbols, from, to) => makeMinuteBars(state, symbols, from, to),
+    dailyBars: (symbols, from, to) => makeBars(state, symbols, [from, to], DAILY_BARS),
+    minuteBars: (symbols, from, to) => makeBars(state, symbols, [from, to], minuteBars(state.calendars)),
     absences: (symbols, from, to) => listAbsences(state, symbols, from, to),
     exFactors: (symbols, from, to) => listExFactors(state, symbols, from, to),
     actionVersions: (symbols) => listActions(state, symbols),

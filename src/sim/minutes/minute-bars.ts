@@ -1,13 +1,12 @@
 import { setInt64 } from "../../core/bits.js";
-import { MINUTE_MS, type TradingDate } from "../../core/time.js";
+import { MINUTE_MS } from "../../core/time.js";
 import { REGIONS, type Region } from "../../market/regions.js";
 import { SESSION_HOURS } from "../../market/sessions.js";
-import type { KlineColumns } from "../../wire/kline-columns.js";
 import type { SimInstrument } from "../instrument.js";
-import { type DayRange, daysBetween, instrumentsOf, type MarketState } from "../market-state.js";
-import { type KlineWriter, klineWriter } from "../prices/daily-bars.js";
+import type { MarketState } from "../market-state.js";
+import type { BarMaker, KlineWriter } from "../prices/daily-bars.js";
 import { dayKeyOf, isSuspended } from "../prices/price-path.js";
-import { type DayShape, emptyShape, hasAuction, shapeDay } from "./day-shape.js";
+import { type DayShape, hasAuction } from "./day-shape.js";
 
 interface SessionMinutes {
   /** In minutes after local midnight: the END of each minute. In CN the first one is that of the auction, 09:30. */
@@ -286,57 +285,25 @@ function touch(bar: number, price: number, { high, low }: MinuteBuffer): void {
 
 const MAX_BARS_PER_DAY = Math.max(...Object.values(SESSION_MINUTES).map((session) => session.labels.length));
 
-/** Creates minute bars, each day's only from the shape of that day; see {@link Market.minuteBars}. */
-export function makeMinuteBars(
-  state: MarketState,
-  symbols: readonly string[],
-  from: TradingDate,
-  to: TradingDate,
-): KlineColumns {
-  const instruments = instrumentsOf(state, symbols);
-  const ranges = instruments.map((instrument) => daysBetween(state, instrument, from, to));
-  let rows = 0;
-  for (const [index, instrument] of instruments.entries()) {
-    rows += countBars(state, instrument, ranges[index] as DayRange);
-  }
-  const writer = klineWriter(
-    instruments.map((instrument) => instrument.symbol),
-    rows,
-    false,
-  );
-  const shape = emptyShape();
+/** See {@link Market.minuteBars}. */
+export function minuteBars(calendars: MarketState["calendars"]): BarMaker {
   const buffer = minuteBuffer(MAX_BARS_PER_DAY);
-  let row = 0;
-  for (const [index, instrument] of instruments.entries()) {
-    const calendar = state.calendars[instrument.region];
-    const session = SESSION_MINUTES[instrument.region];
-    const path = state.pathOf(instrument);
-    const { start, end } = ranges[index] as DayRange;
-    const begin = row;
-    for (let day = start; day < end; day++) {
-      if (isSuspended(path.kind[day - instrument.start] as number)) continue;
-      shapeDay(shape, instrument, path, calendar, day);
+  return {
+    hasPrevClose: false,
+    count(instrument, kind, day) {
+      if (isSuspended(kind)) return 0;
+      const { labels, auctionBars } = SESSION_MINUTES[instrument.region];
+      const key = dayKeyOf(instrument, calendars[instrument.region], day);
+      return labels.length - (auctionBars === 1 && !hasAuction(key) ? 1 : 0);
+    },
+    write(writer, row, shape, instrument, midnight) {
+      const session = SESSION_MINUTES[instrument.region];
       const first = bridgeMinutes(shape, session, buffer);
-      writeLabels(writer, row, calendar.midnights[day] as number, session, first);
+      writeLabels(writer, row, midnight, session, first);
       writeMinutes(writer, row, shape, instrument, buffer, first, session.labels.length);
-      row += session.labels.length - first;
-    }
-    writer.columns.symbolIndex.fill(index, begin, row);
-  }
-  return writer.columns;
-}
-
-function countBars(state: MarketState, instrument: SimInstrument, { start, end }: DayRange): number {
-  const calendar = state.calendars[instrument.region];
-  const session = SESSION_MINUTES[instrument.region];
-  const { kind } = state.pathOf(instrument);
-  let bars = 0;
-  for (let day = start; day < end; day++) {
-    if (isSuspended(kind[day - instrument.start] as number)) continue;
-    const withoutAuction = session.auctionBars === 1 && !hasAuction(dayKeyOf(instrument, calendar, day));
-    bars += session.labels.length - (withoutAuction ? 1 : 0);
-  }
-  return bars;
+      return session.labels.length - first;
+    },
+  };
 }
 
 /** In no region do clocks change between midnight and the close of a trading day. */

@@ -3,9 +3,9 @@ import type { TradingDate } from "../../core/time.js";
 import { REGIONS } from "../../market/regions.js";
 import type { KlineColumns, NumberColumn } from "../../wire/kline-columns.js";
 import type { SimInstrument } from "../instrument.js";
-import { type DayRange, daysBetween, instrumentsOf, type MarketState } from "../market-state.js";
+import { daysBetween, instrumentsOf, type MarketState } from "../market-state.js";
 import { type DayShape, emptyShape, shapeDay } from "../minutes/day-shape.js";
-import { DAY_KIND, type PricePath } from "./price-path.js";
+import { DAY_KIND } from "./price-path.js";
 
 /** Columns under construction. `timestamp` and `volume` are written as pairs of 32-bit words. */
 export interface KlineWriter {
@@ -17,7 +17,7 @@ export interface KlineWriter {
 /**
  * Open interest and settlement price are null in all rows; prev_close is, too, or, with `prevClose`, present in all.
  */
-export function klineWriter(symbols: readonly string[], rows: number, prevClose: boolean): KlineWriter {
+function klineWriter(symbols: readonly string[], rows: number, prevClose: boolean): KlineWriter {
   const timestamp = new BigInt64Array(rows);
   const volume = new BigInt64Array(rows);
   const present = (): NumberColumn => ({ values: new Float64Array(rows), validity: undefined });
@@ -48,47 +48,68 @@ export function klineWriter(symbols: readonly string[], rows: number, prevClose:
   };
 }
 
-export function makeDailyBars(
+/** How bars of a period are made from the days of an instrument. */
+export interface BarMaker {
+  readonly hasPrevClose: boolean;
+  /** Number of bars of a day; 0 where nothing traded. */
+  count(instrument: SimInstrument, kind: number, day: number): number;
+  /** Writes the bars of a day from a row on. @returns their number. */
+  write(
+    writer: KlineWriter,
+    row: number,
+    shape: DayShape,
+    instrument: SimInstrument,
+    midnight: number,
+  ): number;
+}
+
+/** Bars in the order of symbols and days, each day's only from its shape. */
+export function makeBars(
   state: MarketState,
   symbols: readonly string[],
-  from: TradingDate,
-  to: TradingDate,
+  [from, to]: readonly [from: TradingDate, to: TradingDate],
+  maker: BarMaker,
 ): KlineColumns {
   const instruments = instrumentsOf(state, symbols);
-  const ranges = instruments.map((instrument) => daysBetween(state, instrument, from, to));
   let rows = 0;
-  for (const [index, instrument] of instruments.entries()) {
-    rows += countBars(state.pathOf(instrument), instrument, ranges[index] as DayRange);
-  }
+  const days = instruments.map((instrument) => {
+    const { kind } = state.pathOf(instrument);
+    const { start, end } = daysBetween(state, instrument, from, to);
+    return Array.from({ length: end - start }, (_, i) => start + i).filter((day) => {
+      const bars = maker.count(instrument, kind[day - instrument.start] as number, day);
+      rows += bars;
+      return bars > 0;
+    });
+  });
   const writer = klineWriter(
-    instruments.map((instrument) => instrument.symbol),
+    instruments.map(({ symbol }) => symbol),
     rows,
-    true,
+    maker.hasPrevClose,
   );
   const shape = emptyShape();
   let row = 0;
   for (const [index, instrument] of instruments.entries()) {
     const calendar = state.calendars[instrument.region];
     const path = state.pathOf(instrument);
-    const { start, end } = ranges[index] as DayRange;
-    for (let day = start; day < end; day++) {
-      if (path.kind[day - instrument.start] === DAY_KIND.suspendedAbsent) continue;
+    const begin = row;
+    for (const day of days[index] ?? []) {
       shapeDay(shape, instrument, path, calendar, day);
-      writer.columns.symbolIndex[row] = index;
-      setInt64(writer.timestampWords, row, calendar.midnights[day] as number);
-      writeDay(writer, row++, shape, instrument);
+      row += maker.write(writer, row, shape, instrument, calendar.midnights[day] as number);
     }
+    writer.columns.symbolIndex.fill(index, begin, row);
   }
   return writer.columns;
 }
 
-function countBars(path: PricePath, instrument: SimInstrument, { start, end }: DayRange): number {
-  let bars = 0;
-  for (let day = start; day < end; day++) {
-    if (path.kind[day - instrument.start] !== DAY_KIND.suspendedAbsent) bars++;
-  }
-  return bars;
-}
+export const DAILY_BARS: BarMaker = {
+  hasPrevClose: true,
+  count: (_, kind) => (kind === DAY_KIND.suspendedAbsent ? 0 : 1),
+  write(writer, row, shape, instrument, midnight) {
+    setInt64(writer.timestampWords, row, midnight);
+    writeDay(writer, row, shape, instrument);
+    return 1;
+  },
+};
 
 function writeDay(writer: KlineWriter, row: number, shape: DayShape, instrument: SimInstrument): void {
   const { doubles } = writer.columns;
