@@ -10,13 +10,13 @@ import {
   Int32,
   Int64,
   makeData,
+  makeVector,
   RecordBatch,
   Schema,
   Struct,
   TimestampMicrosecond,
   TimestampMillisecond,
   Utf8,
-  vectorFromArray,
 } from "apache-arrow";
 import { putBit } from "../core/bits.js";
 import { epochDay, type TradingDate } from "../core/time.js";
@@ -66,7 +66,7 @@ export type BatchColumn = {
 );
 
 export function wordList(words: readonly string[]): ArrowVector<Utf8> {
-  return vectorFromArray(words as string[], new Utf8());
+  return makeVector(dataOf({ type: new Utf8(), length: words.length, ...textBuffers(words, words.length) }));
 }
 
 /** Makes a record batch of columns. @param metadata of the schema. */
