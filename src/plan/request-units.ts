@@ -44,15 +44,14 @@ interface KlineDemand {
  *
  * A symbol's windows do not overlap. A free place in a request can go to a symbol that begins to lack days later. This
  * can save a window of that symbol, but it can also shift its windows relative to those of other symbols, so all ways
- * are tried.
+ * are tried. Where all symbols lack days of one window, as after a day, none begins later.
  */
 export function planRequestUnits(demand: KlineDemand): RequestUnit[] {
   const days = demand.calendar.daysIn(demand.range, demand.now);
   const { units: repeated, covered } = repeatedUnits(demand, days);
   const wanting = wantingOf({ ...demand, covered }, days);
-  const plans = FILLINGS.map((filling) =>
-    wanting.length > 0 ? unitsOf(demand, days, wanting, filling) : [],
-  );
+  const fillings = isOneWindow(wanting, daysPerWindow(demand)) ? FILLINGS.slice(0, 1) : FILLINGS;
+  const plans = fillings.map((filling) => unitsOf(demand, days, wanting, filling));
   const fewest = plans.reduce((best, plan) => (plan.length < best.length ? plan : best));
   return repeated.length === 0
     ? fewest
@@ -99,6 +98,14 @@ function repeatedUnits(
 /** Which symbols get the free places of a request: those that thereby need one window less, all candidates, or none. */
 const FILLINGS = ["spared", "all", "none"] as const;
 type Filling = (typeof FILLINGS)[number];
+
+/** Whether symbols begin to lack days on the same day, and none lacks a day after the window that begins on it. */
+function isOneWindow(wanting: readonly Wanting[], length: number): boolean {
+  const first = wanting[0]?.lacks[0]?.firstDay ?? 0;
+  return wanting.every(
+    ({ lacks }) => lacks[0]?.firstDay === first && (lacks.at(-1) as Lack).endDay <= first + length,
+  );
+}
 
 function unitsOf(
   demand: KlineDemand,
@@ -175,17 +182,22 @@ interface Wanting {
  */
 function wantingOf(demand: KlineDemand, days: TradingDays): Wanting[] {
   const { symbols, range, covered } = demand;
-  const isOneWindow = days.length <= daysPerWindow(demand);
+  const isOneRequest = days.length <= daysPerWindow(demand);
   const sorted = [...new Set(symbols)].sort(compareText);
-  return sorted.flatMap((symbol): Wanting[] => {
-    const listed = Math.max(range.start, demand.listedAt?.get(symbol) ?? range.start);
-    const isWidened = isOneWindow && listed > range.start && isOpen(listed, symbol, demand);
-    const start = isWidened ? range.start : listed;
-    const gaps = subtractRanges({ start, end: range.end }, covered.get(symbol) ?? []);
-    const lacks = gaps.flatMap((gap): Lack[] => {
+  const lacksOf = (start: number, windows: readonly TimeRange[]): Lack[] =>
+    subtractRanges({ start, end: range.end }, windows).flatMap((gap): Lack[] => {
       const { first, end } = daysOverlapped(days, gap);
       return end > first ? [{ ...gap, firstDay: first, endDay: end }] : [];
     });
+  // Most symbols share their windows with the one before.
+  let [lastStart, last, lacks]: [number, unknown, readonly Lack[]] = [Number.NaN, undefined, []];
+  return sorted.flatMap((symbol): Wanting[] => {
+    const listed = Math.max(range.start, demand.listedAt?.get(symbol) ?? range.start);
+    const isWidened = isOneRequest && listed > range.start && isOpen(listed, symbol, demand);
+    const start = isWidened ? range.start : listed;
+    const windows = covered.get(symbol);
+    if (start !== lastStart || windows !== last)
+      [lastStart, last, lacks] = [start, windows, lacksOf(start, windows ?? [])];
     return lacks.length > 0 ? [{ symbol, lacks, askedUntil: 0, isWidened }] : [];
   });
 }
