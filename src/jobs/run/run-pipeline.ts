@@ -1,6 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { TZDate } from "@date-fns/tz";
-import { format } from "date-fns/format";
 import { ClockAheadError, type ServiceClient } from "../../client/service-client.js";
 import { BarlakeError, UsageError } from "../../core/errors.js";
 import { firstOf, throwAfter } from "../../core/release-after.js";
@@ -270,7 +268,7 @@ export async function planPipeline(
 
 /** A run id that sorts by time and is unique among machines. */
 export function newRunId(now: number): string {
-  return `${format(new TZDate(now, "UTC"), "yyyyMMdd'T'HHmmss'Z'")}-${randomBytes(3).toString("hex")}`;
+  return `${new Date(now).toISOString().replaceAll(/[-:]|\.\d+/g, "")}-${randomBytes(3).toString("hex")}`;
 }
 
 async function execute(run: Run, pipeline: ServicePipeline, options: RunOptions): Promise<void> {
