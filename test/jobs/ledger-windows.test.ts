@@ -12,6 +12,7 @@ import { FORMER_REASONS, REVISIT_DAYS } from "../../src/plan/absence/absence.js"
 import type { AbsenceReason } from "../../src/schema/runs.js";
 import { cases } from "../sweep.js";
 
+const DATASETS = ["bars_1d", "ex_factors"];
 const SYMBOLS = ["600000.SH", "600001.SH", "600002.SH", "600003.SH", "600004.SH"];
 const START = Date.UTC(2024, 0, 1);
 const NOW = START + 60 * DAY_MS;
@@ -33,6 +34,7 @@ const symbols = fc.oneof(
 );
 const request = fc
   .record({
+    dataset: fc.constantFrom(...DATASETS),
     symbols,
     first: fc.integer({ min: 0, max: 50 }),
     days: fc.integer({ min: 1, max: 8 }),
@@ -51,7 +53,8 @@ const request = fc
     ),
   })
   .map(
-    ({ symbols: asked, first, days, absent, status, reason }): Partial<RequestRecord> => ({
+    ({ dataset, symbols: asked, first, days, absent, status, reason }): Partial<RequestRecord> => ({
+      dataset,
       symbols: asked,
       absent: asked.filter((symbol) => (absent >> SYMBOLS.indexOf(symbol)) % 2 === 1),
       window: { start: START + first * DAY_MS, end: START + (first + days) * DAY_MS },
@@ -112,7 +115,6 @@ test("what the ledger says of lists is what it says of each symbol", async () =>
           runId: "run",
           pipeline: "daily",
           requestId: String(n),
-          dataset: "bars_1d",
           endpoint: "klines",
           finalEnd: askedAt - 5 * DAY_MS,
           askedAt,
@@ -128,12 +130,16 @@ test("what the ledger says of lists is what it says of each symbol", async () =>
       using session = await Session.open({ threads: 1 });
       await landRequests(session, lake, records, { operation: "INGEST", runId: "run", now: NOW });
       const options = { now: NOW, recentSince: RECENT_SINCE };
-      const found = await readLedgerWindows(session, lake, "bars_1d", options);
-      for (const symbol of SYMBOLS) {
-        const { answered, recent, holes } = saidOf(symbol, records);
-        expect(found.answered.get(symbol) ?? []).toEqual(answered);
-        expect(found.recent.get(symbol) ?? []).toEqual(recent);
-        expect(found.holes.get(symbol) ?? []).toEqual(holes);
+      const read = await readLedgerWindows(session, lake, DATASETS, options);
+      for (const dataset of DATASETS) {
+        const found = read.get(dataset);
+        const own = records.filter((one) => one.dataset === dataset);
+        for (const symbol of SYMBOLS) {
+          const { answered, recent, holes } = saidOf(symbol, own);
+          expect(found?.answered.get(symbol) ?? []).toEqual(answered);
+          expect(found?.recent.get(symbol) ?? []).toEqual(recent);
+          expect(found?.holes.get(symbol) ?? []).toEqual(holes);
+        }
       }
     }),
     { numRuns: cases({ few: 15, all: 100 }) },

@@ -12,12 +12,11 @@ import { EX_FACTORS } from "../../schema/actions.js";
 import { type DecodedRecords, decodeRecords } from "../../wire/decode/decode-records.js";
 import { ENDPOINTS, LIMITS } from "../../wire/endpoints.js";
 import { exFactor } from "../../wire/resources.js";
-import { coveredWindows, readLedgerWindows } from "../ledger/ledger-windows.js";
+import { coveredWindows } from "../ledger/ledger-windows.js";
 import type { Received } from "../run/request/request-records.js";
 import { askEach, CONCURRENCY } from "../run/request/request-sender.js";
 import type { RequestSizeLimits } from "../run/request/request-size-limits.js";
 import type { Run } from "../run/run.js";
-import type { RunContext } from "../run/run-context.js";
 import { type BarsDemand, coverUnwanted, type PlanFacts, rangeOf, recheckSince } from "./bars/bars-demand.js";
 import { LandingRecords, reportSetAside } from "./landing-records.js";
 
@@ -37,18 +36,16 @@ interface ExFactorsPlan {
  * further request.
  *
  * @param facts those of the plan of the bars.
- * @returns no request where the service was seen to have no factors.
+ * @returns no request where the demand has no factors, or the service was seen to have none.
  */
-export async function planExFactors(
-  { session, lake }: Pick<RunContext, "session" | "lake">,
+export function planExFactors(
   demand: BarsDemand,
   facts: PlanFacts,
   limits: RequestSizeLimits,
-): Promise<ExFactorsPlan> {
-  if (limits.refusalOf(EX_FACTORS.name) !== undefined)
+): ExFactorsPlan {
+  const { now, calendars, listedAt, delistedAt, askedFactors: asked } = facts;
+  if (asked === undefined || limits.refusalOf(EX_FACTORS.name) !== undefined)
     return { units: [], isNew: true, setAside: [], repeatedSince: {} };
-  const { now, calendars, listedAt, delistedAt } = facts;
-  const asked = await readLedgerWindows(session, lake, EX_FACTORS.name, { now });
   const covered = coveredWindows(asked, { now, openHoles: demand.allHoles ? "all" : "due" });
   coverUnwanted(covered, demand, delistedAt);
   const repeatedSince: ExFactorsPlan["repeatedSince"] = demand.lookbackDays
@@ -105,7 +102,7 @@ export async function ingestExFactors(run: Run, demand: BarsDemand, facts: PlanF
   const landing = new LandingRecords(run, EX_FACTORS, { columns: COLUMNS });
   await releaseAfter(
     async () => {
-      const plan = await run.exclusive(() => planExFactors(context, demand, facts, context.limits));
+      const plan = planExFactors(demand, facts, context.limits);
       reportSetAside(run, name, "factors", plan.setAside);
       await new AskingFactors(run, plan, landing).askAll();
     },

@@ -9,13 +9,42 @@ import { type AbsenceReason, REQUESTS } from "../../schema/runs.js";
 import { instantSql, ledgerSql, ledgerVersion, type RequestRecord } from "./ledger.js";
 
 /**
- * The requested windows of a dataset in one version of the ledger. Every night requests the same lists of symbols, so
- * windows are stored by list. With a row for each symbol and night, reading a year of them took most of the time of a
- * plan. A symbol has separate rows only where a response shows something about it that is not true of the rest of its
- * list.
+ * Fills a table with the lists of symbols that were requested of some datasets, with their windows: `dataset`, the number of
+ * the list as `list`, `symbols`, and `windows`. Every night requests the same lists, so windows are stored by list. With a
+ * row for each symbol and night, reading a year of them took most of the time of a plan; reading the lists still does, so
+ * those of several datasets are read together.
+ *
+ * @returns the version of the ledger.
+ */
+async function fillLists(
+  lists: TempTable,
+  session: Session,
+  lake: Lake,
+  datasets: readonly string[],
+): Promise<number> {
+  const ledger = await lake.snapshot(REQUESTS);
+  // As `leavesHole` defines it. In ledgers without reasons, which earlier versions wrote, a response without any bar
+  // explained nothing.
+  await lists.fill(
+    `SELECT row_number() OVER () AS list, dataset, symbols, windows FROM (
+       SELECT dataset, symbols, list({s: window_start, e: least(window_end, final_end), asked_at: asked_at, is_lost: status = 'lost',
+         absent: absent, hole: CASE WHEN list_contains(${literalList(ASKED_AGAIN_SOON)}, reason) THEN reason END,
+         explains_nothing: reason IS NULL AND status = 'empty'}) AS windows
+       FROM (${await ledgerSql(session, lake, ledger)})
+       WHERE dataset IN (SELECT unnest(${literalList(datasets)})) AND status IN ('answered', 'empty', 'lost')
+         AND window_start < least(window_end, final_end) AND len(symbols) > 0
+       GROUP BY dataset, symbols)`,
+  );
+  return ledger.version;
+}
+
+/**
+ * The requested windows of a dataset. A symbol has separate rows only where a response shows something about it that is not
+ * true of the rest of its list.
  */
 class AskedWindows implements AsyncDisposable {
-  /** One row for each list: its number `list`, and `symbols`. */
+  readonly dataset: string;
+  /** The lists of all datasets that were read, see {@link fillLists}. */
   readonly lists: TempTable;
   /** One row for each request of a list: `list`, the window from `s` to `e`, `asked_at`, `is_lost`, `is_absent`. */
   readonly ofLists: TempTable;
@@ -31,30 +60,27 @@ class AskedWindows implements AsyncDisposable {
   readonly hasLosses: boolean;
   readonly hasHoles: boolean;
   readonly hasResponses: boolean;
-  readonly version: number;
 
-  private constructor(
-    tables: Pick<AskedWindows, "lists" | "ofLists" | "ofSymbols">,
-    facts: Pick<AskedWindows, "version" | "hasResponses" | "hasLosses" | "hasHoles">,
-  ) {
+  private constructor(tables: Tables, facts: Pick<AskedWindows, "hasResponses" | "hasLosses" | "hasHoles">) {
+    this.dataset = tables.dataset;
     this.lists = tables.lists;
     this.ofLists = tables.ofLists;
     this.ofSymbols = tables.ofSymbols;
-    this.version = facts.version;
     this.hasResponses = facts.hasResponses;
     this.hasLosses = facts.hasLosses;
     this.hasHoles = facts.hasHoles;
   }
 
   /** Reads the windows of a dataset that were requested, or whose bars were lost. */
-  static async read(session: Session, lake: Lake, dataset: string): Promise<AskedWindows> {
+  static async of(session: Session, lists: TempTable, dataset: string): Promise<AskedWindows> {
     const tables = {
-      lists: new TempTable(session, "asked_lists"),
+      dataset,
+      lists,
       ofLists: new TempTable(session, "asked_windows_of_lists"),
       ofSymbols: new TempTable(session, "asked_windows_of_symbols"),
     };
     try {
-      return new AskedWindows(tables, await fill(session, lake, dataset, tables));
+      return new AskedWindows(tables, await fill(session, tables));
     } catch (error) {
       await dropAll(tables);
       throw error;
@@ -66,34 +92,21 @@ class AskedWindows implements AsyncDisposable {
   }
 }
 
-async function dropAll(tables: Pick<AskedWindows, "lists" | "ofLists" | "ofSymbols">): Promise<void> {
-  for (const table of [tables.lists, tables.ofLists, tables.ofSymbols]) await table[Symbol.asyncDispose]();
+type Tables = Pick<AskedWindows, "dataset" | "lists" | "ofLists" | "ofSymbols">;
+
+async function dropAll({ ofLists, ofSymbols }: Tables): Promise<void> {
+  for (const table of [ofLists, ofSymbols]) await table[Symbol.asyncDispose]();
 }
 
 async function fill(
   session: Session,
-  lake: Lake,
-  dataset: string,
-  { lists, ofLists, ofSymbols }: Pick<AskedWindows, "lists" | "ofLists" | "ofSymbols">,
-): Promise<Pick<AskedWindows, "version" | "hasResponses" | "hasLosses" | "hasHoles">> {
-  const ledger = await lake.snapshot(REQUESTS);
-  // As `leavesHole` defines it. In ledgers without reasons, which earlier versions wrote, a response without any bar
-  // explained nothing.
-  await lists.fill(
-    `SELECT row_number() OVER () AS list, symbols, windows FROM (
-       SELECT symbols, list({s: window_start, e: least(window_end, final_end), asked_at: asked_at, is_lost: status = 'lost',
-         absent: absent, hole: CASE WHEN list_contains(${literalList(ASKED_AGAIN_SOON)}, reason) THEN reason END,
-         explains_nothing: reason IS NULL AND status = 'empty'}) AS windows
-       FROM (${await ledgerSql(session, lake, ledger)})
-       WHERE dataset = $1 AND status IN ('answered', 'empty', 'lost') AND window_start < least(window_end, final_end)
-         AND len(symbols) > 0
-       GROUP BY symbols)`,
-    [dataset],
-  );
+  { dataset, lists, ofLists, ofSymbols }: Tables,
+): Promise<Pick<AskedWindows, "hasResponses" | "hasLosses" | "hasHoles">> {
   // If all symbols of a list are absent, they do not differ, so the row of the list suffices.
   await ofLists.fill(
     `SELECT list, "window".*, list_has_all("window".absent, symbols) AS is_absent
-     FROM (SELECT list, symbols, unnest(windows) AS "window" FROM ${lists.name})`,
+     FROM (SELECT list, symbols, unnest(windows) AS "window" FROM ${lists.name} WHERE dataset = $1)`,
+    [dataset],
   );
   await ofSymbols.fill(
     `WITH differing AS (
@@ -101,11 +114,12 @@ async function fill(
        FROM ${ofLists.name} w JOIN ${lists.name} l ON w.list = l.list
        WHERE w.is_lost OR w.hole IS NOT NULL OR (len(w.absent) > 0 AND (w.explains_nothing OR NOT w.is_absent))),
      members AS (
-       SELECT m.list, m.symbol FROM (SELECT list, unnest(symbols) AS symbol FROM ${lists.name}) m SEMI JOIN differing d ON m.symbol = d.symbol)
+       SELECT m.list, m.symbol FROM (SELECT list, unnest(symbols) AS symbol FROM ${lists.name} WHERE dataset = $1) m SEMI JOIN differing d ON m.symbol = d.symbol)
      SELECT m.symbol, w.s, w.e, w.asked_at, w.is_lost, list_contains(w.absent, m.symbol) AS is_absent,
        CASE WHEN w.hole IS NOT NULL THEN w.hole
          WHEN w.explains_nothing AND list_contains(w.absent, m.symbol) THEN 'unexplained' END AS hole
      FROM members m JOIN ${ofLists.name} w ON m.list = w.list`,
+    [dataset],
   );
   const [kinds] = await session.json<Record<"responses" | "losses" | "holes", boolean | null>>(
     `SELECT bool_or(NOT is_lost) AS responses, bool_or(is_lost) AS losses,
@@ -113,7 +127,6 @@ async function fill(
      FROM ${ofLists.name}`,
   );
   return {
-    version: ledger.version,
     hasResponses: kinds?.responses === true,
     hasLosses: kinds?.losses === true,
     hasHoles: kinds?.holes === true,
@@ -188,10 +201,10 @@ export function emptyWindows(holes: HolesBySymbol): Map<string, readonly TimeRan
 
 /** Removes holes from covered windows. @param isOpen whether a hole counts. */
 function withoutHoles(
-  covered: Map<string, TimeRange[]>,
+  covered: Map<string, readonly TimeRange[]>,
   holes: HolesBySymbol,
   isOpen: (hole: Hole) => boolean,
-): Map<string, TimeRange[]> {
+): Map<string, readonly TimeRange[]> {
   for (const [symbol, own] of holes) {
     const windows = covered.get(symbol);
     if (windows === undefined) continue;
@@ -228,18 +241,33 @@ interface ReadOptions {
   readonly recentSince?: number | undefined;
 }
 
+/** The windows of datasets in the newest version of the ledger, by dataset. */
 export async function readLedgerWindows(
   session: Session,
   lake: Lake,
+  datasets: readonly string[],
+  options: ReadOptions,
+): Promise<ReadonlyMap<string, LedgerWindows>> {
+  await using lists = new TempTable(session, "asked_lists");
+  const version = await fillLists(lists, session, lake, datasets);
+  const found = new Map<string, LedgerWindows>();
+  for (const dataset of new Set(datasets))
+    found.set(dataset, { dataset, version, ...(await windowsOf(session, lists, dataset, options)) });
+  return found;
+}
+
+async function windowsOf(
+  session: Session,
+  lists: TempTable,
   dataset: string,
   options: ReadOptions,
-): Promise<LedgerWindows> {
-  await using asked = await AskedWindows.read(session, lake, dataset);
-  const { version, hasResponses, hasLosses, hasHoles, ofSymbols } = asked;
+): Promise<Omit<LedgerWindows, "dataset" | "version">> {
+  await using asked = await AskedWindows.of(session, lists, dataset);
+  const { hasResponses, hasLosses, hasHoles, ofSymbols } = asked;
   const windows: Answered = { answered: new Map(), recent: new Map() };
   if (hasResponses) await addAnswered(session, asked, options, windows);
   if (hasLosses) await subtractLosses(session, ofSymbols, options, windows);
-  return { dataset, version, ...windows, holes: hasHoles ? await holesIn(session, ofSymbols) : new Map() };
+  return { ...windows, holes: hasHoles ? await holesIn(session, ofSymbols) : new Map() };
 }
 
 /** Rules for what counts as covered by earlier requests. */
@@ -255,12 +283,15 @@ interface CoverageRules {
   readonly openHoles?: "due" | "all" | undefined;
 }
 
-/** The windows that need no request, by symbol; sorted and disjoint. The map and its arrays may be changed. */
+/**
+ * The windows that need no request, by symbol; sorted and disjoint. The map may be changed, its arrays may not: symbols of
+ * one list share one.
+ */
 export function coveredWindows(
   { answered, recent, holes }: LedgerWindows,
   { now, recheckSince, openHoles = "due" }: CoverageRules,
-): Map<string, TimeRange[]> {
-  const covered = new Map<string, TimeRange[]>();
+): Map<string, readonly TimeRange[]> {
+  const covered = new Map<string, readonly TimeRange[]>();
   // Symbols of one list share its windows and follow one another, so the joined windows of one symbol can be used for
   // the next.
   let last: { windows: unknown; again: unknown; since: number; joined: readonly TimeRange[] } | undefined;
@@ -268,7 +299,7 @@ export function coveredWindows(
     const region = recheckSince && regionOf(symbol);
     const since = region && recheckSince[region];
     if (since === undefined) {
-      covered.set(symbol, [...windows]);
+      covered.set(symbol, windows);
       continue;
     }
     const again = recent.get(symbol);
@@ -277,7 +308,7 @@ export function coveredWindows(
       const joined = unionRanges([...windows.map(before), ...(again ?? [])]);
       last = { windows, again, since, joined };
     }
-    covered.set(symbol, [...last.joined]);
+    covered.set(symbol, last.joined);
   }
   return withoutHoles(covered, holes, ({ dueAt }) => openHoles === "all" || dueAt <= now);
 }
@@ -299,7 +330,9 @@ export async function holesNow(
   let isSame = newest === known.version || known.holes.size === 0;
   for (let version = known.version + 1; version <= newest; version++) isSame &&= leavesNone(version);
   if (isSame) return known.holes;
-  await using asked = await AskedWindows.read(session, lake, known.dataset);
+  await using lists = new TempTable(session, "asked_lists");
+  await fillLists(lists, session, lake, [known.dataset]);
+  await using asked = await AskedWindows.of(session, lists, known.dataset);
   return asked.hasHoles ? await holesIn(session, asked.ofSymbols) : new Map();
 }
 
@@ -326,14 +359,15 @@ function countingSql({ name }: TempTable, { now }: ReadOptions): string {
  */
 async function addAnswered(
   session: Session,
-  { lists, ofLists, ofSymbols }: AskedWindows,
+  { dataset, lists, ofLists, ofSymbols }: AskedWindows,
   options: ReadOptions,
   windows: Answered,
 ): Promise<void> {
   const own = await session.json<{ symbol: string }>(`SELECT DISTINCT symbol FROM ${ofSymbols.name}`);
   const hasOwn = new Set(own.map(({ symbol }) => symbol));
   const members = await session.json<{ list: number; symbols: string[] }>(
-    `SELECT list::INTEGER AS list, symbols FROM ${lists.name}`,
+    `SELECT list::INTEGER AS list, symbols FROM ${lists.name} WHERE dataset = $1`,
+    [dataset],
   );
   const byList = await answeredBy<number>(session, ofLists, "list", options);
   const bySymbol = await answeredBy<string>(session, ofSymbols, "symbol", options);

@@ -259,8 +259,7 @@ export async function planPipeline(
     const units = planBarRequests(demand, facts, { rowCap, symbolsPerRequest });
     const dataset = demand.period === "1d" ? "bars_1d" : "bars_1m";
     planned.push(...units.map((unit) => ({ ...unit, dataset }) as const));
-    if (!pipeline.exFactors) continue;
-    const factors = await planExFactors({ session, lake }, demand, facts, limits);
+    const factors = planExFactors(demand, facts, limits);
     planned.push(...factors.units.map((unit) => ({ ...unit, dataset: "ex_factors" }) as const));
   }
   return planned;
@@ -282,7 +281,7 @@ async function execute(run: Run, pipeline: ServicePipeline, options: RunOptions)
     case "bars":
       for (const demand of await barsDemands(run.context, pipeline, options, onUnknown)) {
         const facts = await ingestBars(run, demand);
-        if (pipeline.exFactors) await ingestExFactors(run, demand, facts);
+        if (demand.exFactors) await ingestExFactors(run, demand, facts);
       }
       return;
     case "intraday":
@@ -308,7 +307,7 @@ async function barsDemands(
   options: RunOptions,
   onUnknown?: OnUnknown,
 ): Promise<BarsDemand[]> {
-  const { period, types } = pipeline;
+  const { period, types, exFactors } = pipeline;
   const own = period === "1m" ? OWN_SESSIONS : [];
   const withoutExchanges = [...(pipeline.withoutExchanges ?? []), ...own];
   const refused = options.symbols?.find((symbol) => own.includes(exchangeOf(symbol)));
@@ -332,7 +331,7 @@ async function barsDemands(
     const endsAtDelisting = named === undefined;
     const leavingAt =
       named === undefined && universes ? await leavingTimes(parts.session, parts.lake, universes) : undefined;
-    return [{ period, from, to: options.to, lookbackDays, symbols, endsAtDelisting, leavingAt }];
+    return [{ period, from, to: options.to, lookbackDays, symbols, exFactors, endsAtDelisting, leavingAt }];
   }
   const asked = await coverageFacts(parts, period);
   return [...asked]
@@ -342,6 +341,7 @@ async function barsDemands(
       from: localDate(range.start, REGIONS[region].zone),
       to: localDate(range.end, REGIONS[region].zone),
       symbols: new Map([[region, symbols.filter((one) => !withoutExchanges.includes(exchangeOf(one)))]]),
+      exFactors,
       since,
       endsAtDelisting: true,
       allHoles: true,

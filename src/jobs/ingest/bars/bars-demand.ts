@@ -22,6 +22,7 @@ import { TradingCalendar } from "../../../market/trading-calendar.js";
 import { instantOf, localDate } from "../../../market/zone.js";
 import { ASSUMED_CAP, type RowCap } from "../../../plan/absence/older-bars.js";
 import { expectedBars, planRequestUnits, type RequestUnit } from "../../../plan/request-units.js";
+import { EX_FACTORS } from "../../../schema/actions.js";
 import { BARS_1D, BARS_1M } from "../../../schema/bars.js";
 import type { TableSchema } from "../../../schema/column.js";
 import { INSTRUMENTS } from "../../../schema/reference.js";
@@ -48,20 +49,20 @@ export async function regionCalendars(
   daily?: LedgerWindows,
 ): Promise<Map<Region, TradingCalendar>> {
   const known = await readTradingDays(session, lake);
-  const asked = daily ?? (await readLedgerWindows(session, lake, BARS_1D.name, { now }));
-  const covered = coveredWindows(asked, { now, openHoles: "all" });
-  const windowsOf = new Map<Region, (readonly TimeRange[])[]>();
+  const asked = daily ?? (await readLedgerWindows(session, lake, [BARS_1D.name], { now })).get(BARS_1D.name);
+  const covered = coveredWindows(asked as LedgerWindows, { now, openHoles: "all" });
+  /** By region: the windows of its symbols, and how many symbols share them. */
+  const windowsOf = new Map<Region, Map<readonly TimeRange[], number>>();
   for (const [symbol, windows] of covered) {
     const region = regionOf(symbol);
     if (region === undefined) continue;
-    const own = windowsOf.get(region);
-    if (own === undefined) windowsOf.set(region, [windows]);
-    else own.push(windows);
+    const own = windowsOf.get(region) ?? new Map<readonly TimeRange[], number>();
+    windowsOf.set(region, own.set(windows, (own.get(windows) ?? 0) + 1));
   }
   return new Map(
     REGION_NAMES.map((region) => {
       const indexes = CALENDAR_SYMBOLS[region].flatMap((symbol) => [covered.get(symbol) ?? []]);
-      const others = windowsOf.get(region) ?? [];
+      const others = windowsOf.get(region) ?? new Map<readonly TimeRange[], number>();
       const isKnownClosed = (day: TimeRange): boolean =>
         indexes.some((windows) => holds(windows, day)) || mostHold(others, day);
       return [region, new TradingCalendar(region, known.get(region), isKnownClosed)];
@@ -72,15 +73,15 @@ export async function regionCalendars(
 /**
  * Whether at least half of the symbols that were requested before and after a day were also requested on it.
  *
- * @param asked the windows of each symbol, ascending.
+ * @param asked windows, ascending, and the number of symbols that were requested in them.
  */
-function mostHold(asked: readonly (readonly TimeRange[])[], day: TimeRange): boolean {
+function mostHold(asked: ReadonlyMap<readonly TimeRange[], number>, day: TimeRange): boolean {
   let [around, within] = [0, 0];
-  for (const windows of asked) {
+  for (const [windows, symbols] of asked) {
     const [first, last] = [windows[0], windows.at(-1)];
     if (first === undefined || last === undefined || first.start > day.start || last.end < day.end) continue;
-    around += 1;
-    if (holds(windows, day)) within += 1;
+    around += symbols;
+    if (holds(windows, day)) within += symbols;
   }
   return around >= FEWEST_SYMBOLS && 2 * within >= around;
 }
@@ -185,6 +186,8 @@ export interface BarsDemand {
    */
   readonly lookbackDays?: number | undefined;
   readonly symbols: ReadonlyMap<Region, readonly string[]>;
+  /** Whether the factors of ex-events of these symbols and days are requested, too. @default false */
+  readonly exFactors?: boolean | undefined;
   /** From when each symbol is requested, in epoch milliseconds. @default from the first date */
   readonly since?: ReadonlyMap<string, number> | undefined;
   /** Whether symbols are requested only up to the time at which they were seen to be delisted. @default false */
@@ -199,13 +202,15 @@ export interface BarsDemand {
 export interface PlanFacts {
   readonly now: number;
   readonly asked: LedgerWindows;
+  /** Those of the factors of ex-events, where the demand has them. */
+  readonly askedFactors: LedgerWindows | undefined;
   readonly calendars: ReadonlyMap<Region, TradingCalendar>;
   /** When symbols began to trade, where that is known; epoch milliseconds. */
   readonly listedAt: ReadonlyMap<string, number>;
   /** When symbols were seen to be delisted: the end of that day; epoch milliseconds. */
   readonly delistedAt: ReadonlyMap<string, number>;
   /** Windows with a response of final bars, by symbol. The map grows during a run. */
-  readonly covered: Map<string, TimeRange[]>;
+  readonly covered: Map<string, readonly TimeRange[]>;
   /** Windows that an earlier run requested, and in which nothing came, by symbol. */
   readonly empty: ReadonlyMap<string, readonly TimeRange[]>;
 }
@@ -219,7 +224,14 @@ export async function readPlanFacts(
   context: Pick<RunContext, "session" | "lake"> & { readonly clock: Pick<Clock, "now"> },
   demand: Pick<
     BarsDemand,
-    "period" | "symbols" | "lookbackDays" | "allHoles" | "since" | "endsAtDelisting" | "leavingAt"
+    | "period"
+    | "symbols"
+    | "exFactors"
+    | "lookbackDays"
+    | "allHoles"
+    | "since"
+    | "endsAtDelisting"
+    | "leavingAt"
   > &
     Partial<Pick<BarsDemand, "from">>,
   starts: ReadonlyMap<Region, number> = rangeStarts(demand, context.clock.now()),
@@ -227,11 +239,15 @@ export async function readPlanFacts(
   const { session, lake, clock } = context;
   const now = clock.now();
   const { lookbackDays } = demand;
-  const asked = await readLedgerWindows(session, lake, barsTable(demand.period).name, {
+  const { name } = barsTable(demand.period);
+  // The calendars follow from the windows of days.
+  const datasets = [name, BARS_1D.name, ...(demand.exFactors ? [EX_FACTORS.name] : [])];
+  const read = await readLedgerWindows(session, lake, datasets, {
     now,
     recentSince: lookbackDays ? now - RECHECK_AFTER_MS : undefined,
   });
-  const calendars = await regionCalendars(session, lake, now, demand.period === "1d" ? asked : undefined);
+  const asked = read.get(name) as LedgerWindows;
+  const calendars = await regionCalendars(session, lake, now, read.get(BARS_1D.name));
   const covered = coveredWindows(asked, {
     now,
     recheckSince: lookbackDays ? recheckSince(lookbackDays, calendars, now) : undefined,
@@ -243,12 +259,22 @@ export async function readPlanFacts(
     (listed) => requested.has(listed.symbol) && isInDoubt(listed, starts, covered),
   );
   coverUnwanted(covered, demand, delistedAt);
-  return { now, asked, calendars, covered, empty: emptyWindows(asked.holes), listedAt, delistedAt };
+  const askedFactors = read.get(EX_FACTORS.name);
+  return {
+    now,
+    asked,
+    askedFactors,
+    calendars,
+    covered,
+    empty: emptyWindows(asked.holes),
+    listedAt,
+    delistedAt,
+  };
 }
 
 /** Adds the time in which a demand does not request symbols: before it begins, and after they left. */
 export function coverUnwanted(
-  covered: Map<string, TimeRange[]>,
+  covered: Map<string, readonly TimeRange[]>,
   demand: Pick<BarsDemand, "since" | "endsAtDelisting" | "leavingAt">,
   delistedAt: PlanFacts["delistedAt"],
 ): void {

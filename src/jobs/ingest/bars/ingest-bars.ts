@@ -268,7 +268,7 @@ class BarRequests implements KlineSink {
   /** Units of the plan whose request has not been sent. */
   readonly #planned = new Set<Page>();
   /** Windows with a full response, by symbol. `#facts.covered` also contains windows that failed or have a gap. */
-  readonly #answered: Map<string, TimeRange[]>;
+  readonly #answered: Map<string, readonly TimeRange[]>;
 
   constructor(run: Run, demand: BarsDemand, facts: PlanFacts) {
     const { limits, startedAt } = run.context;
