@@ -1,5 +1,4 @@
-import { type Data, type RecordBatch, RecordBatchFileWriter, Table, tableFromIPC } from "apache-arrow";
-import { isAllNull } from "../core/bits.js";
+import { type Data, type RecordBatch, type Table, tableFromIPC } from "apache-arrow";
 import { messageOf } from "../core/errors.js";
 import { BARS_1D } from "../schema/bars.js";
 import { columnOf } from "../schema/column.js";
@@ -26,19 +25,6 @@ export function klineBatch(columns: KlineColumns): RecordBatch {
   );
 }
 
-/**
- * Writes bars as an Arrow IPC file of one record batch, with the columns of {@link klineBatch} that have a value, in pieces
- * that are views of the columns' buffers where possible.
- */
-export function klinesToIpcPieces(columns: KlineColumns): AsyncIterable<Uint8Array> {
-  const { rows, doubles } = columns;
-  const isEmpty = ({ validity }: NumberColumn): boolean =>
-    validity !== undefined && isAllNull(validity, rows);
-  const empty = new Set<unknown>(rows === 0 ? [] : DOUBLE_COLUMNS.filter((name) => isEmpty(doubles[name])));
-  const table = new Table([klineBatch(columns)]);
-  return RecordBatchFileWriter.writeAll(table.select(table.schema.names.filter((name) => !empty.has(name))));
-}
-
 /** The types of {@link klineBatch}; other columns are doubles. */
 const TYPES: Readonly<Record<string, string>> = {
   symbol: "Dictionary<Int32, Utf8>",
@@ -47,8 +33,8 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Reads the bars of a file of {@link klinesToIpcPieces}, whole and unchanged. The columns are views of `bytes`; one that the
- * file does not have is null in all rows.
+ * Reads the bars of an Arrow IPC file of one record batch with the columns of {@link klineBatch}, as an earlier version
+ * stored responses. The columns are views of `bytes`; one that the file does not have is null in all rows.
  *
  * @throws {TypeError} for bytes that are no such file.
  */

@@ -10,6 +10,7 @@ import { instantOf, localDate } from "../market/zone.js";
 import { filteredBars } from "../plan/filtered-bars.js";
 import type { TableSchema } from "../schema/column.js";
 import { tableNamed } from "../schema/tables.js";
+import { klinesOf } from "../wire/kline-bytes.js";
 import {
   type BarsNote,
   type DeliveredResponse,
@@ -124,11 +125,13 @@ function isBarsNote(note: unknown): note is BarsNote {
   return typeof note === "object" && note !== null && "finalEnds" in note;
 }
 
-/** The bars of a response. Arrow is loaded on demand, because few runs find any responses. */
+/** The bars of a response. Arrow is loaded for those that an earlier version stored. */
 async function barsOf(id: string, note: BarsNote, body: SpooledResponse["body"]): Promise<RecoveredBars> {
+  const { source, entry, layout } = note;
+  if (body === undefined) return { id, note, source, entry, columns: undefined };
+  if (layout !== undefined) return { id, note, source, entry, columns: klinesOf(layout, body) };
   const { klinesFromIpc } = await import("../arrow/kline-ipc.js");
-  const { source, entry } = note;
-  return { id, note, source, entry, columns: body && klinesFromIpc(body) };
+  return { id, note, source, entry, columns: klinesFromIpc(body) };
 }
 
 async function recoverBars(run: Run, store: ResponseSpool, group: readonly RecoveredBars[]): Promise<void> {

@@ -114,7 +114,7 @@ export class ResponseSpool {
   }
 
   /** Stores a response durably. @param body its columns, in pieces. @throws {LakeError} where it cannot be written. */
-  async store(id: string, note: unknown, body?: AsyncIterable<Uint8Array>): Promise<void> {
+  async store(id: string, note: unknown, body?: Iterable<Uint8Array>): Promise<void> {
     const path = join(this.#folder, id);
     await writing(path, async () => {
       await this.#owning();
@@ -218,12 +218,12 @@ async function foldersIn({ path }: WorkFolder, folder: string): Promise<string[]
 /** Writes a file durably. @returns the size and checksum of its content. */
 async function writeDurably(
   path: string,
-  pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  pieces: Iterable<Uint8Array>,
 ): Promise<NonNullable<NoteFile["body"]>> {
   const file = await open(path, "w");
   const written = { bytes: 0, crc32: 0 };
   try {
-    for await (const piece of inLargerPieces(pieces)) {
+    for (const piece of inLargerPieces(pieces)) {
       await file.writeFile(piece);
       written.bytes += piece.length;
       written.crc32 = crc32(piece, written.crc32);
@@ -235,16 +235,14 @@ async function writeDurably(
   return written;
 }
 
-/** Smaller pieces are joined, because an Arrow file begins and ends with dozens of pieces of a few bytes. */
+/** Smaller pieces are joined: a response with few bars has a dozen of them. */
 const LEAST_PIECE = 65_536;
 
 /** Joins small pieces with those that follow; larger ones are not copied. */
-async function* inLargerPieces(
-  pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-): AsyncGenerator<Uint8Array> {
+function* inLargerPieces(pieces: Iterable<Uint8Array>): Generator<Uint8Array> {
   let small: Uint8Array[] = [];
   let bytes = 0;
-  for await (const piece of pieces) {
+  for (const piece of pieces) {
     const isLarge = piece.length >= LEAST_PIECE;
     if (bytes > 0 && (isLarge || bytes >= LEAST_PIECE)) {
       yield Buffer.concat(small);

@@ -1,7 +1,8 @@
 import { existsSync, readdirSync, truncateSync } from "node:fs";
 import { join } from "node:path";
+import { Table, tableToIPC } from "apache-arrow";
 import { expect, test } from "vitest";
-import { klinesToIpcPieces } from "../../../src/arrow/kline-ipc.js";
+import { klineBatch } from "../../../src/arrow/kline-ipc.js";
 import type { BarsNote } from "../../../src/jobs/ingest/bars/landing-bars.js";
 import type { RecordsNote } from "../../../src/jobs/ingest/landing-records.js";
 import type { RequestRecord } from "../../../src/jobs/ledger/ledger.js";
@@ -12,6 +13,7 @@ import { ResponseSpool } from "../../../src/lake/requests/response-spool.js";
 import { BARS_1D } from "../../../src/schema/bars.js";
 import { BALANCE_SHEET } from "../../../src/schema/statements.js";
 import { decodeKlines } from "../../../src/wire/decode/decode-klines.js";
+import { klineLayout, klinePieces } from "../../../src/wire/kline-bytes.js";
 import { json, type Script } from "../../faults/service/scripted-service.js";
 import { FINAL, liveRows, openSession } from "../../lake/temporary-lake.js";
 import { makeUnremovable } from "../../lease/unremovable-records.js";
@@ -67,6 +69,7 @@ async function keepBars(
   symbol: string,
   days: number,
   close: number,
+  as: "Arrow" | "arrays" = "arrays",
 ): Promise<void> {
   const times = Array.from({ length: days }, (_, n) => MONDAY + n * DAY);
   const text = Buffer.from(JSON.stringify({ data: { [symbol]: bodyOf(times, close) } }));
@@ -74,8 +77,10 @@ async function keepBars(
   const window = { start: MONDAY, end: MONDAY + days * DAY };
   const record = recordOf(id, { symbols: [symbol], window, finalEnd: FINAL.CN, rows: days });
   const entry = { records: [record], issues: [] };
+  const layout = klineLayout(columns);
   const note: BarsNote = { dataset: BARS_1D.name, source: `${DEAD}/${id}`, finalEnds: FINAL, entry };
-  await store.store(id, note, klinesToIpcPieces(columns));
+  if (as === "Arrow") await store.store(id, note, [tableToIPC(new Table([klineBatch(columns)]), "file")]);
+  else await store.store(id, { ...note, layout }, klinePieces(columns, layout));
 }
 
 async function closes(lake: Lake): Promise<unknown[]> {
@@ -83,6 +88,18 @@ async function closes(lake: Lake): Promise<unknown[]> {
     "SELECT symbol, list(close ORDER BY timestamp) AS closes FROM live GROUP BY symbol ORDER BY symbol";
   return liveRows(await openSession(), lake, BARS_1D, query);
 }
+
+test("a response that an earlier version stored as Arrow lands", async () => {
+  const { lake, run } = await scriptedMarket(returning(11), NOW);
+  const store = ResponseSpool.of(lake, DEAD);
+  await keepBars(store, "000001", "600519.SH", 5, 10, "Arrow");
+  await store.close();
+  expect(await run(DAILY, { symbols: ["600519.SH"] })).toMatchObject({
+    status: "complete",
+    requests: { sent: 0 },
+  });
+  expect(await closes(lake)).toEqual([{ symbol: "600519.SH", closes: [10, 10, 10, 10, 10] }]);
+});
 
 test.each(["json", "body"])(
   "a damaged response (its %s) is set aside, reported, and requested again; the others land",

@@ -5,7 +5,7 @@ import { ResponseSpool } from "../../../src/lake/requests/response-spool.js";
 import { timeIn } from "../../../src/lease/folder-leases.js";
 import { temporaryLake } from "../temporary-lake.js";
 
-async function* pieces(...texts: string[]): AsyncGenerator<Uint8Array> {
+function* pieces(...texts: string[]): Generator<Uint8Array> {
   for (const text of texts) yield Buffer.from(text);
 }
 

@@ -9,6 +9,7 @@ import type { RejectedSegment } from "../../../plan/bar-partitions.js";
 import type { TableSchema } from "../../../schema/column.js";
 import type { BarSegment, DeliveredBars } from "../../../wire/bar-segment.js";
 import type { DecodedKlines } from "../../../wire/decode/decode-klines.js";
+import { type KlineLayout, klineLayout, klinePieces } from "../../../wire/kline-bytes.js";
 import type { KlineColumns } from "../../../wire/kline-columns.js";
 import type { RequestRecord } from "../../ledger/ledger.js";
 import { emptyIn, type LedgerEntry, type PendingResponse } from "../../run/request/request-records.js";
@@ -25,6 +26,8 @@ export interface BarsNote {
   readonly source: string;
   readonly finalEnds: Readonly<Record<Region, number>>;
   readonly entry: LedgerEntry;
+  /** Of the bytes of the columns; absent where there are none, and where an earlier version stored them as Arrow. */
+  readonly layout?: KlineLayout;
 }
 
 type CachedResponse = PendingResponse<{ readonly response: DecodedKlines }>;
@@ -57,14 +60,13 @@ export class LandingBars {
    * @throws the error of an earlier group's landing: its responses remain on disk for the next run.
    */
   async take(cached: CachedResponse): Promise<void> {
-    // Arrow is loaded with the first response that has bars.
-    const { klinesToIpcPieces } = await import("../../../arrow/kline-ipc.js");
     const { columns } = cached.value.response;
     const { dataset, finalEnds } = { dataset: this.#table.name, finalEnds: this.#run.context.finalEnds };
-    const note: BarsNote = { dataset, source: cached.source, finalEnds, entry: cached.entry };
-    const body = columns.rows > 0 ? klinesToIpcPieces(columns) : undefined;
+    const layout = columns.rows > 0 ? klineLayout(columns) : undefined;
+    const { source, entry } = cached;
+    const note: BarsNote = { dataset, source, finalEnds, entry, ...(layout && { layout }) };
     try {
-      await this.#run.responses.store(cached.requestId, note, body);
+      await this.#run.responses.store(cached.requestId, note, layout && klinePieces(columns, layout));
     } catch (error) {
       this.#run.log.stopIfUnwritable(error);
       throw error;
