@@ -140,7 +140,7 @@ export const serveIntradayUniverse: EndpointHandler = async (view, { query, form
   (await view.scope()).checkUniverses(asked.universes);
   const days = await latestMinuteDays(view);
   const window = rangeOfWindow(asked.start_time, asked.end_time);
-  const { members } = await view.reference();
+  const members = await view.members();
   const symbols = [...new Set(asked.universes.flatMap((id) => members.get(id) ?? []))];
   const request: KlinesRequest = {
     symbols,

@@ -181,7 +181,7 @@ async function quotes(
   const scope = await view.scope();
   scope.checkSymbols(asked.symbols ?? []);
   scope.checkUniverses(asked.universes ?? []);
-  const { members } = await view.reference();
+  const members = await view.members();
   const listed = (asked.universes ?? []).flatMap((id) => members.get(id) ?? []);
   const symbols = [...new Set([...(asked.symbols ?? []), ...listed])];
   return new TextResponse(`{"data":[${[...(await quoteTexts(view, symbols, read)).values()].join()}]}`);

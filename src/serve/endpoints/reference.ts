@@ -120,7 +120,7 @@ export const serveUniverses: EndpointHandler = async (view) => {
 export const serveUniverse: EndpointHandler = async (view, { path }) => {
   const { id = "" } = path;
   (await view.scope()).checkUniverses([id]);
-  const { universes, members } = await view.reference();
+  const [{ universes }, members] = [await view.reference(), await view.members()];
   const summary = universes.get(id);
   if (summary === undefined)
     throw new RequestError("NOT_FOUND", `universe ${JSON.stringify(id.slice(0, 64))} is not known`);
@@ -134,7 +134,7 @@ export const serveUniverse: EndpointHandler = async (view, { path }) => {
 export const serveUniversesBatch: EndpointHandler = async (view, { body }) => {
   const { ids } = parseParameters(PARAMETERS.universesBatch, body);
   (await view.scope()).checkUniverses(ids);
-  const { universes, members } = await view.reference();
+  const [{ universes }, members] = [await view.reference(), await view.members()];
   const details = ids.flatMap((id) => {
     const summary = universes.get(id);
     return summary === undefined ? [] : [[id, { ...summary, symbols: members.get(id) ?? [] }] as const];

@@ -55,7 +55,7 @@ async function warmUp(parts: WarmUpParts, signal: AbortSignal): Promise<void> {
 
 /** The symbols of the largest universes, in the order of a request for the universe: what is cached is not read again. */
 async function groupsOf(view: LakeView): Promise<readonly (readonly string[])[]> {
-  const { members } = await view.reference();
+  const members = await view.members();
   const largest = [...members.values()].sort((a, b) => b.length - a.length);
   const read = new Set<string>();
   const groups: (readonly string[])[] = [];

@@ -3,7 +3,7 @@ import type { Clock } from "../../core/time.js";
 import type { EndpointGroup } from "../../wire/endpoints.js";
 import { ParameterError } from "../../wire/parameters.js";
 import { RequestError } from "../http/request-error.js";
-import type { ReferenceData } from "../read/reference-data.js";
+import type { Members } from "../read/reference-data.js";
 import { hashOf, type KeyRecord, type KeyStore } from "./key-records.js";
 
 /** The owner of a key, and what the key may request. */
@@ -74,7 +74,8 @@ export interface Scope {
   checkUniverses(ids: readonly string[]): void;
 }
 
-export function scopeOf({ name, universes, maxSymbols }: Caller, { members }: ReferenceData): Scope {
+/** The scope of a caller: everything, or the current members of its universes. */
+export function scopeOf({ name, universes, maxSymbols }: Caller, members: Members): Scope {
   const symbols =
     universes === undefined ? undefined : new Set([...universes].flatMap((id) => members.get(id) ?? []));
   const hasSymbol = (symbol: string): boolean => symbols === undefined || symbols.has(symbol);

@@ -36,8 +36,10 @@ import { SingleFlight } from "../klines/single-flight.js";
 import type { AsOfTime } from "../replay/replay-clock.js";
 import { FileVerifier, LakeVersion, NullColumns } from "./lake-version.js";
 import {
+  loadMembers,
   loadReferenceData,
   loadReferenceTimes,
+  type Members,
   REFERENCE_TABLES,
   type ReferenceData,
 } from "./reference-data.js";
@@ -114,6 +116,9 @@ export interface LakeView {
   isReplaced(): boolean;
   /** What the caller may request. */
   scope(): Promise<Scope>;
+  /** The members of universes. */
+  members(): Promise<Members>;
+  /** Instruments, universes and exchanges. */
   reference(): Promise<ReferenceData>;
   exEvents(symbols: readonly string[]): Promise<(readonly ExEvent[])[]>;
   calendars(): Promise<Calendars>;
@@ -185,6 +190,7 @@ export class LakeReader {
   readonly #segments: SegmentReader | undefined;
   readonly #nullColumns: NullColumns;
   #exEvents: Cached<Map<string, readonly ExEvent[]>> | undefined;
+  readonly #members = new ByVersion<Members>();
   readonly #reference = new ByVersion<ReferenceData>();
   readonly #calendars = new ByVersion<Calendars>();
   readonly #rules = new ByVersion<ExRuleOf>();
@@ -241,6 +247,7 @@ export class LakeReader {
     this.#barCache = new BarCache(CACHED_BYTES);
     this.#quoteTexts = new QuoteTexts();
     this.#exEvents = undefined;
+    this.#members.forget();
     this.#reference.forget();
     this.#calendars.forget();
     this.#rules.forget();
@@ -279,7 +286,7 @@ export class LakeReader {
       version,
       now,
       isReplaced: () => replacements !== this.#lake.replacements,
-      scope: async () => scopeOf(caller, await this.#referenceOf(version)),
+      scope: async () => scopeOf(caller, await this.#membersOf(version)),
       newestBars: this.#newestBars,
       barCache: this.#barCache,
       quoteTexts: this.#quoteTexts,
@@ -289,6 +296,7 @@ export class LakeReader {
       acquireMemory,
       memory,
       buildsSegments,
+      members: () => this.#membersOf(version),
       reference: () => this.#referenceOf(version),
       exEvents: (symbols) => this.#exEventsOf(version, symbols),
       calendars: () => this.#calendarsOf(version),
@@ -297,16 +305,25 @@ export class LakeReader {
     };
   }
 
+  async #membersOf(version: LakeVersion): Promise<Members> {
+    return this.#members.of(await this.#referenceKey(version), () => loadMembers(version.shared));
+  }
+
   async #referenceOf(version: LakeVersion): Promise<ReferenceData> {
+    const load = async () => loadReferenceData(version.shared, await this.#membersOf(version));
+    return this.#reference.of(await this.#referenceKey(version), load);
+  }
+
+  /** Identifies the versions of the reference tables, and which of their rows are visible. */
+  async #referenceKey(version: LakeVersion): Promise<string> {
     const versions = versionsOf(await Promise.all(REFERENCE_TABLES.map((table) => version.snapshot(table))));
     const { visibleUntil } = version;
-    if (visibleUntil === undefined)
-      return this.#reference.of(versions, () => loadReferenceData(version.shared));
+    if (visibleUntil === undefined) return versions;
     const times = await this.#referenceTimes.of(versions, () => loadReferenceTimes(version.whole));
     const seen = lowerBound(0, times.length, (at) => (times[at] as number) > visibleUntil);
     // Instruments whose first version counts as known before are those that are listed.
     const today = version.assumesReference ? datesOf(version, "today") : [];
-    return this.#reference.of([versions, seen, ...today].join(" "), () => loadReferenceData(version.shared));
+    return [versions, seen, ...today].join(" ");
   }
 
   async #calendarsOf(version: LakeVersion): Promise<Calendars> {

@@ -18,8 +18,6 @@ export const REFERENCE_TABLES = [INSTRUMENTS, UNIVERSES, UNIVERSE_MEMBERS, EXCHA
 export interface ReferenceData {
   readonly instruments: ReadonlyMap<string, Instrument>;
   readonly universes: ReadonlyMap<string, UniverseSummary>;
-  /** Symbols by universe id, ascending. */
-  readonly members: ReadonlyMap<string, readonly string[]>;
   readonly exchanges: ReadonlyMap<string, ExchangeSummary>;
 }
 
@@ -32,17 +30,26 @@ export const EXT_TYPE: Readonly<Record<Region, string>> = {
 
 type Row = Readonly<Record<string, unknown>>;
 
-export async function loadReferenceData(version: LakeVersion): Promise<ReferenceData> {
+/** Symbols by universe id, ascending. */
+export type Members = ReadonlyMap<string, readonly string[]>;
+
+/** Reads the current members of all universes: a request for a universe needs no more of the reference data. */
+export async function loadMembers(version: LakeVersion): Promise<Members> {
+  return version.query(async (session) =>
+    groupMembers(await currentRows(version, session, UNIVERSE_MEMBERS, "id, symbol")),
+  );
+}
+
+/** Reads the current rows of the other reference tables. */
+export async function loadReferenceData(version: LakeVersion, members: Members): Promise<ReferenceData> {
   return version.query(async (session) => {
     const current = (table: TableSchema, key: string) => currentRows(version, session, table, key);
-    const symbolsOf = groupMembers(await current(UNIVERSE_MEMBERS, "id, symbol"));
-    const summaries = (await current(UNIVERSES, "id")).map((row) => universeOf(row, symbolsOf));
+    const summaries = (await current(UNIVERSES, "id")).map((row) => universeOf(row, members));
     const listed = (await current(INSTRUMENTS, "symbol")).map(instrumentOf);
     const counted = await current(EXCHANGES, "exchange");
     return {
       instruments: new Map(listed.map((row) => [row.symbol, row])),
       universes: new Map(summaries.map((row) => [row.id, row])),
-      members: symbolsOf,
       exchanges: new Map(counted.map((row) => [row.exchange as string, exchangeOf(row)])),
     };
   });
@@ -101,14 +108,14 @@ function groupMembers(rows: readonly Row[]): Map<string, string[]> {
   return symbolsOf;
 }
 
-function universeOf(row: Row, symbolsOf: ReadonlyMap<string, readonly string[]>): UniverseSummary {
+function universeOf(row: Row, members: Members): UniverseSummary {
   const id = row.id as string;
   return {
     id,
     name: (row.name as string | null) ?? id,
     category: (row.category as string | null) ?? "",
     region: row.region as string,
-    symbol_count: row.symbol_count === null ? (symbolsOf.get(id)?.length ?? 0) : Number(row.symbol_count),
+    symbol_count: row.symbol_count === null ? (members.get(id)?.length ?? 0) : Number(row.symbol_count),
     ...(row.description === null ? {} : { description: row.description as string }),
   };
 }

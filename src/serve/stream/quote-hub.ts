@@ -163,10 +163,9 @@ export class QuoteHub {
     const setBacks = this.#setBacks;
     const [quotes, { instruments }, isReplaced] = await refusing(() =>
       this.#readLake(async (view) => {
-        const reference = await view.reference();
         // The key may have changed since the command was checked.
-        scopeOf(stream.caller, reference).checkSymbols(added);
-        return [await this.#quotesOf(view, others), reference, view.isReplaced()] as const;
+        scopeOf(stream.caller, await view.members()).checkSymbols(added);
+        return [await this.#quotesOf(view, others), await view.reference(), view.isReplaced()] as const;
       }),
     );
     // After the replay was set back, or the lake replaced, the next push sends the quotes that count now.
@@ -253,8 +252,8 @@ export class QuoteHub {
   async #dropForbidden(view: LakeView, streams: Set<QuoteStream>): Promise<void> {
     const limited = [...streams].filter(({ caller }) => caller.universes !== undefined);
     if (limited.length > 0) {
-      const reference = await view.reference();
-      const scopes = new Map(limited.map(({ caller }) => [caller, scopeOf(caller, reference)]));
+      const members = await view.members();
+      const scopes = new Map(limited.map(({ caller }) => [caller, scopeOf(caller, members)]));
       for (const stream of limited) {
         const lost = [...stream.symbols].filter((symbol) => !scopes.get(stream.caller)?.hasSymbol(symbol));
         if (lost.length === 0) continue;

@@ -236,7 +236,7 @@ test("a universe with a blank symbol does not end a warm-up", async () => {
       ["odd", [...ALL.slice(0, 550), " "]],
       ["others", OTHERS],
     ]);
-    return { ...view, reference: async () => ({ ...(await view.reference()), members }) };
+    return { ...view, members: async () => members };
   };
   const { ended, logger } = newLog();
   const warming = startWarmUp({ ...parts, logger });
@@ -320,15 +320,14 @@ test("a request at the same time shares the reads of a warm-up", async () => {
   const expected = await alone.universe("others");
   const together = await newReader(lake);
   // Only the smaller universe, which is one group.
-  const members = { all: [] as string[], others: OTHERS };
+  const members = new Map<string, readonly string[]>([
+    ["all", []],
+    ["others", OTHERS],
+  ]);
   const own = together.reader.current.bind(together.reader);
   together.reader.current = (reading) => {
     const view = own(reading);
-    const reference = async () => ({
-      ...(await view.reference()),
-      members: new Map(Object.entries(members)),
-    });
-    return { ...view, reference };
+    return { ...view, members: async () => members };
   };
   const log = newLog();
   const warming = startWarmUp({ ...together.parts, logger: log.logger });
