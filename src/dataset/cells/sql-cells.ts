@@ -34,7 +34,7 @@ export async function sqlCells(
     ...fields.map(({ source }) => (source.kind === "bar" ? `bars.${ident(source.column)}` : source.sql)),
     ...(hasCloses ? ["bars.close"] : []),
   ];
-  const query = cellsSql(spec, axes, views, columns);
+  const query = cellsSql(isAdjusted(columns) ? spec : { ...spec, adjustment: "none" }, axes, views, columns);
   // An invalid expression fails here, and not only with the first symbols.
   await session.run(`DESCRIBE ${query("true")}`).catch(async (error: unknown) => {
     for (const { name, source } of fields)
@@ -91,6 +91,14 @@ export async function sqlCells(
     }
     return target;
   }
+}
+
+/** Whether a column may depend on the adjustment. To read adjusted bars takes ten times as long as bars as traded. */
+function isAdjusted(columns: readonly string[]): boolean {
+  const adjusted = Object.entries(BAR_COLUMNS).filter(
+    ([name, { adjusted: sql, factor }]) => factor !== "none" || sql !== name,
+  );
+  return columns.some((sql) => adjusted.some(([name]) => mentions(sql, name)));
 }
 
 /** @param query the cells of one field alone. @throws {UsageError} naming the field, where its expression is not valid. */
