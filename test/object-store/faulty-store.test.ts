@@ -162,7 +162,7 @@ describe.skipIf(here === undefined)("a store behind a proxy that misbehaves", ()
     ["a list that is too old", { kind: "old", age: 1 }, ({ query }) => query.has("list-type")],
   ];
   const pinned = [...faults.keys()].filter((n) => /deletion|stops/.test(faults[n]?.[0] ?? ""));
-  test.each(pickFrom(faults, { few: 4, more: 9, all: 9 }, pinned))(
+  test.each(pickFrom(faults, { few: 3, more: 9, all: 9 }, pinned))(
     "each request but its repetition meets it: %s",
     async (_, fault, isMet) => {
       const { faulty, storage } = await setUp({

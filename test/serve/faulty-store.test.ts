@@ -1,5 +1,5 @@
 import { setImmediate as turn } from "node:timers/promises";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { Lake } from "../../src/lake/lake.js";
 import { objectStorage } from "../../src/lake/storage/object-storage.js";
 import { openStorePlace } from "../../src/object-store/store-place.js";
@@ -68,12 +68,17 @@ const FAULTS: readonly [string, FaultOf][] = [
 
 describe.skipIf(!HAS_STORE)("a service over a store that is not well", () => {
   const stores = storeLakes();
+  let location: string;
+  /** Years of which a test lands bars while a service reads the lake. */
+  let landed = 2000;
+  beforeAll(async () => {
+    location = stores.newLocation();
+    for (const one of [2023, 2024]) await landRows(stores.open(location), BARS_1D, bars(one));
+  });
 
-  /** Fills a lake, and opens it as a service does. Its pauses take no time. */
-  async function setUp({ verify = true } = {}) {
-    const location = stores.newLocation();
+  /** Opens the lake as a service does. Its pauses take no time. */
+  function setUp({ verify = true } = {}) {
     const lake = stores.open(location);
-    for (const one of [2023, 2024]) await landRows(lake, BARS_1D, bars(one));
     const clock = { now: () => Date.now(), sleep: () => turn() };
     const open = async (): Promise<Served> => {
       const options = { env: stores.env, clock, retries: 2, timeoutMs: 300 };
@@ -86,7 +91,7 @@ describe.skipIf(!HAS_STORE)("a service over a store that is not well", () => {
       onTestFinished(() => served.service.close());
       return served;
     };
-    return { location, lake, open };
+    return { lake, open };
   }
 
   /** Runs some work while the store misbehaves. */
@@ -112,12 +117,12 @@ describe.skipIf(!HAS_STORE)("a service over a store that is not well", () => {
   test.each(pickFrom(FAULTS, cases({ few: 2, more: 13, all: 13 }), [7]))(
     "it %s: each response is right, or 503, and all are right afterwards",
     async (name, faultOf) => {
-      const { lake, open } = await setUp();
+      const { lake, open } = setUp();
       const expected = await askAll(await open());
       expect(expected.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
       const served = await open();
       // A commit that the service has not read yet, of rows that no request is about.
-      await landRows(lake, BARS_1D, bars(2022));
+      await landRows(lake, BARS_1D, bars(++landed));
       const received = await through(faultOf, async () => [
         ...(await askAll(served)),
         ...(await askAll(served)),
@@ -144,7 +149,7 @@ describe.skipIf(!HAS_STORE)("a service over a store that is not well", () => {
   );
 
   once("a store that has gone away is no reason to end; when it is back, new rows are seen", async () => {
-    const { lake, open } = await setUp();
+    const { lake, open } = setUp();
     const served = await open();
     const expected = await askAll(served);
     const away = await stores.store.without(() => askAll(served));
@@ -159,7 +164,7 @@ describe.skipIf(!HAS_STORE)("a service over a store that is not well", () => {
   });
 
   once("without verification, no response has a part of the rows either", async () => {
-    const { open } = await setUp({ verify: false });
+    const { open } = setUp({ verify: false });
     const expected = await askAll(await open());
     const served = await open();
     const faultOf: FaultOf = (one) => (isRead(one) ? { kind: "edited", edit: half } : undefined);
@@ -185,7 +190,6 @@ describe.skipIf(!HAS_STORE)("a service over a store that is not well", () => {
   }
 
   once("a store that does not respond ends a request after its time, with 503", async () => {
-    const { location } = await setUp();
     const lake = stores.open(location, { patience: { retries: 0, timeoutMs: 60_000 } });
     const served = await serve(lake, { requestTimeoutMs: 300 });
     onTestFinished(() => served.service.close());
@@ -204,7 +208,6 @@ describe.skipIf(!HAS_STORE)("a service over a store that is not well", () => {
   });
 
   once("reads that go on after their requests keep their memory, and release it when they end", async () => {
-    const { location } = await setUp();
     const lake = stores.open(location, { patience: { retries: 0, timeoutMs: 60_000 } });
     const options = { requestTimeoutMs: 500, segments: false, connections: 12 } as const;
     const served = await serve(lake, options);

@@ -162,7 +162,7 @@ test("every sequence of changes, runs, kills and restores leaves what the rules 
         if (version >= 0 && restorable.at(-1)?.version !== version) restorable.push({ version, state });
       }
     }),
-    { numRuns: cases({ few: 6, more: 25, all: 400 }), endOnFailure: true },
+    { numRuns: cases({ few: 3, more: 25, all: 400 }), endOnFailure: true },
   );
 });
 

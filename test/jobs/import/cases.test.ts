@@ -32,7 +32,7 @@ const NAMES = readdirSync(FOLDER, { withFileTypes: true })
 
 const all = NAMES.length;
 
-test.each(pickFrom(NAMES, { few: 45, more: all, all }))("%s", async (name) => {
+test.each(pickFrom(NAMES, { few: 30, more: all, all }))("%s", async (name) => {
   const place = temporaryFolder();
   const folder = join(place, "files");
   cpSync(join(FOLDER, name), folder, { recursive: true });

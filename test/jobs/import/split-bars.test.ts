@@ -86,6 +86,6 @@ test("a history in shares of its last day lands as it was traded, with its divid
       ]);
       expect(actions).toEqual(expected);
     }),
-    { numRuns: cases({ few: 15, all: 200 }) },
+    { numRuns: cases({ few: 5, more: 15, all: 200 }) },
   );
 });

@@ -1,14 +1,12 @@
 import { expect, onTestFinished, test } from "vitest";
 import { ServiceClient } from "../../../src/client/service-client.js";
-import type { TradingDate } from "../../../src/core/time.js";
 import { definePipeline, type PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
 import { runPipeline } from "../../../src/jobs/run/run-pipeline.js";
-import { fillLake } from "../../../src/sim/fill-lake.js";
-import { simulateMarket } from "../../../src/sim/market.js";
+import { apiLake } from "../../api/api-lake.js";
 import { virtualClock } from "../../faults/clock/virtual-clock.js";
 import { json, type Script } from "../../faults/service/scripted-service.js";
 import { queryLake, temporaryLake } from "../../lake/temporary-lake.js";
-import { KEY, NOW, serveForTest } from "../../serve/served-lake.js";
+import { KEY, NOW, serve } from "../../serve/served-lake.js";
 import { filledMarket, scriptedMarket } from "../scripted-market.js";
 
 const REFERENCE: PipelineDefinition = { name: "reference", kind: "reference" };
@@ -182,10 +180,8 @@ test("lists with repeats that another list counts, too, are whole", async () => 
 });
 
 test("the lists of a served lake of the simulated market agree", async () => {
-  const market = simulateMarket({ seed: 5, symbols: 60, days: 5, end: "2026-11-20" as TradingDate });
-  const { service } = await serveForTest((source) =>
-    fillLake(source, market, { minuteDays: 0, runId: "sim", now: NOW }),
-  );
+  const { service } = await serve(await apiLake(temporaryLake().location));
+  onTestFinished(() => service.close());
   const clock = virtualClock(new Date(NOW).toISOString());
   const client = new ServiceClient({ baseUrl: service.url, apiKey: KEY, clock, retries: 0, timeoutMs: 0 });
   onTestFinished(() => client.close());

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { DAY_MS } from "../../../src/core/time.js";
 import { parquetRelation } from "../../../src/db/views/parquet-relation.js";
+import { landRequests } from "../../../src/jobs/ledger/ledger.js";
 import { compactAfterRun, MOST_LANDED_FILES } from "../../../src/jobs/maintenance/optimize-lake.js";
 import { definePipeline, type PipelineDefinition } from "../../../src/jobs/pipeline/definition.js";
 import { runPipeline } from "../../../src/jobs/run/run-pipeline.js";
@@ -14,6 +15,7 @@ import type { TableSchema } from "../../../src/schema/column.js";
 import { REQUESTS, RUNS } from "../../../src/schema/runs.js";
 import { virtualClock } from "../../faults/clock/virtual-clock.js";
 import { html } from "../../faults/service/scripted-service.js";
+import { landRun } from "../../lake/land/land-run.js";
 import { addMinuteFiles } from "../../lake/many-files.js";
 import { land, openSession, T0, temporaryLake } from "../../lake/temporary-lake.js";
 import { right, scriptedMarket } from "../scripted-market.js";
@@ -65,6 +67,17 @@ test("runs leave few small files: what is above a number is compacted, and the r
     clock.advance(DAY_MS);
     return run(DAILY);
   };
+  const session = await openSession();
+  // As runs of the same day leave them.
+  for (let n = 1; n <= MOST_LANDED_FILES - 4; n++) {
+    const at = clock.now() - n * 60_000;
+    await landRun(session, lake, "nightly", at);
+    await landRequests(session, lake, [{ ...EARLIER, requestId: String(n), askedAt: at }], {
+      ...EARLIER,
+      operation: "INGEST",
+      now: at,
+    });
+  }
   const compacted = new Set<string>();
   // A few nights beyond the last one that compacts.
   for (let nights = 1, after = 0; nights <= 50 && after < 3; nights++) {
@@ -94,6 +107,22 @@ test("runs leave few small files: what is above a number is compacted, and the r
     expect(await rowsAt(lake, table, Math.max(...versions))).toEqual(rows);
   }
 });
+
+const EARLIER = {
+  runId: "earlier",
+  pipeline: "daily",
+  requestId: "0",
+  dataset: "bars_1d",
+  endpoint: "GET /v1/klines/batch",
+  symbols: ["600000.SH"],
+  status: "answered",
+  attempts: 1,
+  rows: 1,
+  rejected: 0,
+  bytes: 100,
+  durationMs: 5,
+  absent: [],
+} as const;
 
 /** A table with as many landed files in each month, from January 2015 on. */
 async function scattered(...months: readonly number[]): Promise<Lake> {

@@ -30,7 +30,7 @@ const optionsOf = (storage: Storage | undefined) => ({
   ...(storage && { storage }),
 });
 const inFolder = {
-  copies: [["fewer", 1], AS_MANY, ["more", 5]] as const,
+  copies: [AS_MANY],
   newLocation: () => `${temporaryFolder()}/lake`,
   open: (location: string, storage?: Storage) => new Lake(location, optionsOf(storage)),
 };
@@ -38,6 +38,7 @@ const inFolder = {
 const FORMS: Readonly<Record<string, Form>> = {
   "a folder that is renamed away": {
     ...inFolder,
+    copies: [["fewer", 1], AS_MANY, ["more", 5]],
     async replace(location, backup) {
       renameSync(location, `${location}.old`);
       cpSync(backup, location, { recursive: true });

@@ -8,6 +8,7 @@ import type { SegmentPlace } from "../../../src/lake/segments/segment-folder.js"
 import { type CopiedFiles, copiedMinutes } from "../../../src/lake/sql-copy/copied-months.js";
 import { BARS_1M } from "../../../src/schema/bars.js";
 import { once } from "../../once.js";
+import { pickFrom } from "../../sweep.js";
 import { land, openSession, T0, type TestBar, temporaryFolder } from "../temporary-lake.js";
 import {
   at,
@@ -113,7 +114,7 @@ once("bars are read without a file where there is space for them; the others are
     expect(await tablesByMonth(lake, copies)).toEqual(months);
     expect(await tablesOf(lake, copies, bars)).toEqual(ofBars);
     expect(await tablesOf(lake, copies, minutes)).toEqual(ofMinutes);
-    await expectSameBars(lake, copies, space === SPACES[0] ? PERIODS : ["15m"]);
+    await expectSameBars(lake, copies, space === SPACES[0] ? pickFrom(PERIODS, 2) : ["15m"]);
     if (space === SPACES[1]) continue;
     await expectSameBars(
       lake,
@@ -145,7 +146,7 @@ once("a month between others gets its bars when it has settled, and older ones t
   await buildMinutes(read, copies);
   const all = { "02": "1m 5m 60m", "03": "1m 5m 60m", "04": "1m 5m 60m" };
   expect(await tablesByMonth(read, copies)).toEqual(all);
-  await expectSameBars(read, copies, PERIODS);
+  await expectSameBars(read, copies, pickFrom(PERIODS, 2));
   expect(await rowsOf(read, copies, "FROM bars_1m")).toEqual(await rowsOf(read, undefined, "FROM bars_1m"));
   const [newest] = copiesIn(copies.folder).sort((a, b) => statSync(b).mtimeMs - statSync(a).mtimeMs);
   for (const path of copiesIn(copies.folder)) if (path !== newest) rmSync(path);

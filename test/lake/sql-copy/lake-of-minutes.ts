@@ -91,7 +91,7 @@ export async function expectSameBars(
   using copied = await openReader(lake, { threads: 1, copies });
   using plain = await openReader(lake, { threads: 1 });
   expect(copied.copies).toHaveLength(1);
-  const adjustments = pickFrom(ADJUSTMENTS, { few: 2, more: 5, all: 5 });
+  const adjustments = pickFrom(ADJUSTMENTS, { few: 1, more: 5, all: 5 });
   for (const [period, adjustment] of periods.flatMap((one) => adjustments.map((other) => [one, other]))) {
     const question = `FROM adjusted('${period}', '${adjustment}') ${where} ORDER BY ALL`;
     const rows = await copied.session.json(question);

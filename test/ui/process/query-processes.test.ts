@@ -83,7 +83,7 @@ test("a function that cannot be interrupted is ended when the time is up, and gi
       signal?.addEventListener("abort", () => reject(new Error("ended")));
     });
   const { run } = openProcesses(lake, { timeLimitMs: 30_000 }, { ...lake.clock, sleep });
-  for (let use = 0; use < 3; use++) {
+  for (let use = 0; use < 2; use++) {
     const lines = await run(["SELECT 1 AS one", ENDLESS], undefined, ({ kind }) => {
       if (kind === "cell") wake();
     });

@@ -1,7 +1,8 @@
-import { writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { buildDataset } from "../../../../src/dataset/build-dataset.js";
 import { type DatasetSpec, defineDataset } from "../../../../src/dataset/spec.js";
 import { BUILD_MARK } from "../../../../src/dataset/store/dataset-prefix.js";
@@ -13,7 +14,6 @@ import { objectStorage } from "../../../../src/lake/storage/object-storage.js";
 import { thisProcess } from "../../../../src/lease/owner.js";
 import { openStorePlace } from "../../../../src/object-store/store-place.js";
 import { virtualClock } from "../../../faults/clock/virtual-clock.js";
-import { temporaryFolder } from "../../../lake/temporary-lake.js";
 import type { Fault, Passing } from "../../../object-store/faulty-store.js";
 import { laggingLists } from "../../../object-store/lagging-lists.js";
 import { HAS_STORE, storeLakes } from "../../../object-store/store-lakes.js";
@@ -71,14 +71,19 @@ const FAULTS: readonly [string, (passing: Passing) => boolean, FaultOf][] = [
 
 describe.skipIf(!HAS_STORE)("a dataset of a lake on a store that is not well", () => {
   const stores = storeLakes();
-
-  /** A lake on the store whose pauses take no time. */
-  async function setUp() {
-    const location = stores.newLocation();
-    const file = join(temporaryFolder(), "bars.csv");
+  let location: string;
+  beforeAll(async () => {
+    location = stores.newLocation();
+    const folder = mkdtempSync(join(tmpdir(), "barlake-dataset-"));
+    const file = join(folder, "bars.csv");
     writeFileSync(file, BARS);
     const options = { map: {}, volumeUnit: "shares", barLabel: "end", runId: "import" } as const;
     await runImport(stores.open(location), "bars_1d", [file], options, virtualClock("2026-04-01T00:00:00Z"));
+    rmSync(folder, { recursive: true });
+  });
+
+  /** The lake on the store, whose pauses take no time, without a dataset. */
+  async function setUp() {
     const open = async (): Promise<Lake> => {
       const clock = { now: () => Date.now(), sleep: () => turn() };
       const place = await openStorePlace(location, { env: stores.env, clock, retries: 2, timeoutMs: 500 });
@@ -87,8 +92,10 @@ describe.skipIf(!HAS_STORE)("a dataset of a lake on a store that is not well", (
       return new Lake(location, { environment: stores.env, storage, hasDatabase: false });
     };
     const lake = await open();
+    const { storage } = stores.open(location);
+    for (const { path } of await storage.walk(PREFIX)) await storage.delete(`${PREFIX}/${path}`);
     const files = async (): Promise<string[]> => (await lake.storage.walk(PREFIX)).map(({ path }) => path);
-    return { location, lake, open, files };
+    return { lake, open, files };
   }
 
   /** Runs some work while the store misbehaves. */
@@ -110,7 +117,7 @@ describe.skipIf(!HAS_STORE)("a dataset of a lake on a store that is not well", (
   test.each(pickFrom(FAULTS, { few: 1, more: 8, all: 8 }, [5]))(
     "where %s, there is none, and the next build makes it",
     async (_, isMet, faultOf) => {
-      const { lake, open, location, files } = await setUp();
+      const { lake, open, files } = await setUp();
       const failed = await through(isMet, faultOf, () =>
         buildDataset(lake, spec()).catch((error: unknown) => error),
       );
@@ -129,7 +136,7 @@ describe.skipIf(!HAS_STORE)("a dataset of a lake on a store that is not well", (
   once(
     "what a killed build has left is deleted by the next one; what another program has put, is not",
     async () => {
-      const { lake, files, location } = await setUp();
+      const { lake, files } = await setUp();
       const ended = { ...thisProcess(), pid: 2 ** 22 + 1, id: "of a process that has ended" };
       await lake.storage.put(`${PREFIX}/${BUILD_MARK}`, JSON.stringify(ended));
       await lake.storage.put(`${PREFIX}/left.csv`, "half");
@@ -171,7 +178,7 @@ describe.skipIf(!HAS_STORE)("a dataset of a lake on a store that is not well", (
   );
 
   once("of builds of the same at the same time one makes it, and the others say so", async () => {
-    const { lake: reader, open, location } = await setUp();
+    const { lake: reader, open } = await setUp();
     const lakes = await Promise.all([open(), open(), open()]);
     for (const existing of ["refuse", "replace"] as const) {
       const results = await Promise.allSettled(lakes.map((lake) => buildDataset(lake, spec(), { existing })));
@@ -186,7 +193,7 @@ describe.skipIf(!HAS_STORE)("a dataset of a lake on a store that is not well", (
   once(
     "a build that is stopped while it sends deletes what it has sent, but completes one that is replaced",
     async () => {
-      const { lake, files, location } = await setUp();
+      const { lake, files } = await setUp();
       const isData = (one: Passing): boolean => one.method === "PUT" && one.key.endsWith(".csv");
       const reason = new Error("stopped by hand");
       const stopped = (existing: "refuse" | "replace") => {
@@ -208,7 +215,7 @@ describe.skipIf(!HAS_STORE)("a dataset of a lake on a store that is not well", (
   );
 
   once("lists that lag are waited for, also where a dataset is replaced", async () => {
-    const { lake, location } = await setUp();
+    const { lake } = await setUp();
     const before = stores.store.faultOf;
     stores.store.faultOf = laggingLists(3);
     try {
@@ -221,7 +228,7 @@ describe.skipIf(!HAS_STORE)("a dataset of a lake on a store that is not well", (
   });
 
   once("a store that fails is not reported as damage of a dataset", async () => {
-    const { lake, location } = await setUp();
+    const { lake } = await setUp();
     await buildDataset(lake, spec());
     const verifying = through(
       (one) => one.method === "GET" && one.key.endsWith(".csv"),
