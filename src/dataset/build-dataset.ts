@@ -6,7 +6,7 @@ import { dateOfEpochDay, parseTradingDate } from "../core/time.js";
 import type { Known } from "../db/market/known-sql.js";
 import type { UnvouchedCloses, VouchedDays } from "../db/market/unvouched-closes.js";
 import { interruptOn } from "../db/session/session.js";
-import { OWN_VIEWS, readViewFiles, readViewTree } from "../db/views/view-files.js";
+import { ownViewFiles, readViewFiles } from "../db/views/view-files.js";
 import { knownOf, type Lake, type PointInTime } from "../lake/lake.js";
 import { ENGINE } from "../lake/log/commit-actions.js";
 import type { DataFile, Snapshot } from "../lake/log/snapshot.js";
@@ -340,7 +340,7 @@ async function writeManifest(
 
 /** The digest of all views' SQL: while it is the same, the same spec and versions give the same bytes. */
 export function viewsDigest(lake: Lake): string {
-  const files = [...readViewTree(OWN_VIEWS), ...(lake.userViews ? readViewFiles(lake.userViews.folder) : [])];
+  const files = [...ownViewFiles(), ...(lake.userViews ? readViewFiles(lake.userViews.folder) : [])];
   const digest = createHash("sha256");
   for (const { sql } of files) digest.update(sql).update("\0");
   return digest.digest("hex");

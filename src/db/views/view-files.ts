@@ -41,6 +41,14 @@ export function readViewTree(folder: string): ViewFile[] {
   return viewFiles(folder, readdirSync(folder, { recursive: true, encoding: "utf8" }));
 }
 
+let own: readonly ViewFile[] | undefined;
+
+/** The views and macros that come with barlake. They are a part of the program, so a process reads them once. */
+export function ownViewFiles(): readonly ViewFile[] {
+  own ??= readViewTree(OWN_VIEWS);
+  return own;
+}
+
 function viewFiles(folder: string, paths: readonly string[]): ViewFile[] {
   return paths
     .filter((path) => path.endsWith(".sql"))

@@ -12,9 +12,8 @@ import { createRawView, type RawView, rawViewOf, type ViewedTable } from "./raw-
 import {
   applyViewFiles,
   filesNeededBy,
-  OWN_VIEWS,
+  ownViewFiles,
   readViewFiles,
-  readViewTree,
   type ViewFile,
   wordsOf,
 } from "./view-files.js";
@@ -93,7 +92,7 @@ interface Needed {
 }
 
 export function neededBy(statement: string | undefined): Needed {
-  const own = readViewTree(OWN_VIEWS);
+  const own = ownViewFiles();
   if (statement === undefined) return { files: own, isNeeded: () => true };
   // Names are the same in small and large letters.
   const text = statement.toLowerCase();
@@ -170,7 +169,7 @@ export interface TemplateContent {
  * of other views or of another version of DuckDB is used.
  */
 export function templatePath(content: TemplateContent): string {
-  const sources = [version(), JSON.stringify(content), ...readViewTree(OWN_VIEWS).map(({ sql }) => sql)];
+  const sources = [version(), JSON.stringify(content), ...ownViewFiles().map(({ sql }) => sql)];
   const hash = createHash("sha256").update(sources.join("\0")).digest("hex");
   return join(FOLDER, `${PREFIX}${hash.slice(0, 16)}.duckdb`);
 }

@@ -3,7 +3,7 @@ import { basename, dirname, join } from "node:path";
 import { messageOf, QueryError } from "../../core/errors.js";
 import { ident, literal } from "../../db/quote.js";
 import type { Session } from "../../db/session/session.js";
-import { OWN_VIEWS, readViewTree } from "../../db/views/view-files.js";
+import { ownViewFiles } from "../../db/views/view-files.js";
 import { COPIED_VIEWS, COPIES, COPY_SUFFIX, type SqlCopyFile } from "./sql-copy.js";
 
 /** The statements of a file of `sql/views`. */
@@ -15,7 +15,7 @@ interface BuiltInView {
 
 /** The statements that create one of the program's own views or macros. @throws {Error} where there is none. */
 export function builtInView(name: string): BuiltInView {
-  const file = readViewTree(OWN_VIEWS).find(({ path }) => basename(path, ".sql") === name);
+  const file = ownViewFiles().find(({ path }) => basename(path, ".sql") === name);
   if (file === undefined) throw new Error(`sql/views has no ${name}`);
   const at = file.sql.indexOf("\nCOMMENT ON");
   return { create: file.sql.slice(0, at), comments: file.sql.slice(at) };

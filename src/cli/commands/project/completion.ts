@@ -194,8 +194,8 @@ async function tables(): Promise<string[]> {
 
 /** Tables and views of every lake, and the user's views; a macro needs parameters and is left out. */
 async function relations(): Promise<string[]> {
-  const { OWN_VIEWS, readViewFiles, readViewTree } = await import("../../../db/views/view-files.js");
-  const views = [...readViewTree(OWN_VIEWS), ...readViewFiles(process.env.BARLAKE_VIEWS || "sql/views")]
+  const { ownViewFiles, readViewFiles } = await import("../../../db/views/view-files.js");
+  const views = [...ownViewFiles(), ...readViewFiles(process.env.BARLAKE_VIEWS || "sql/views")]
     .filter(({ sql }) => CREATES_VIEW.test(sql))
     .map(({ path }) => basename(path, ".sql"));
   return [...new Set([...(await tables()), ...views])].sort();
