@@ -89,7 +89,7 @@ const UNREADABLE: [string, (path: string) => unknown, RegExp][] = [
 
 if (!isRoot) UNREADABLE.push(["forbidden", (path) => chmodSync(path, 0), /is not readable/]);
 
-test.each(pickFrom(UNREADABLE, { few: 4, more: 8, all: 8 }))(
+test.each(pickFrom(UNREADABLE, { few: 2, more: 8, all: 8 }))(
   "a live file that is %s: each use names table and file, nothing changes, and the copy heals it",
   async (_, damage, what) => {
     const { lake, session, file, path } = await twoFiles();
@@ -131,7 +131,7 @@ test.each(pickFrom(UNREADABLE, { few: 4, more: 8, all: 8 }))(
   },
 );
 
-test.each(pickFrom([0.2, 0.4, 0.6, 0.8], { few: 2, more: 4, all: 4 }))(
+test.each(pickFrom([0.2, 0.4, 0.6, 0.8], { few: 1, more: 4, all: 4 }))(
   "a bit that flipped at %d of a live file is found, and no copy is made of its rows",
   async (where) => {
     const { lake, session, file, path } = await twoFiles();
@@ -233,7 +233,7 @@ const ENTRIES: [string, (path: string) => unknown, RegExp][] = [
 
 if (!isRoot) ENTRIES.push(["forbidden", (path) => chmodSync(path, 0), /is not readable: EACCES/]);
 
-test.each(pickFrom(ENTRIES, { few: 3, more: 8, all: 8 }))(
+test.each(pickFrom(ENTRIES, { few: 2, more: 8, all: 8 }))(
   "a newest log entry that is %s is no older version: each use names it, and the copy heals it",
   async (_, damage, what) => {
     const { lake, session } = await twoFiles();

@@ -26,7 +26,7 @@ import { SEED } from "../setup.js";
 import { cases, pickCases } from "../sweep.js";
 import { type Kill, type LakeWorker, type Order, startLakeWorker } from "./lake-worker.js";
 
-const KILLS = cases({ few: 4, all: 300 });
+const KILLS = cases({ few: 2, all: 300 });
 /** Number of lakes that are used in parallel. */
 const LANES = 2;
 
@@ -122,7 +122,7 @@ async function checkLeftovers(session: Session, folder: string, content: Content
 
 /** Calls of the storage and the work folder; the compaction of two tables makes some more. */
 const CALLS = 60;
-const PICKED = pickCases(CALLS, cases({ few: 2, all: CALLS }), [8]);
+const PICKED = pickCases(CALLS, cases({ few: 1, all: CALLS }), [8]);
 
 test("a process that is killed while it compacts after a run loses nothing, and the next one goes on", async () => {
   const [session, original] = [await openSession(), temporaryLake()];

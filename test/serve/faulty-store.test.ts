@@ -114,7 +114,7 @@ describe.skipIf(!HAS_STORE)("a service over a store that is not well", () => {
       }),
     );
 
-  test.each(pickFrom(FAULTS, cases({ few: 2, more: 13, all: 13 }), [7]))(
+  test.each(pickFrom(FAULTS, cases({ few: 1, more: 13, all: 13 }), [7]))(
     "it %s: each response is right, or 503, and all are right afterwards",
     async (name, faultOf) => {
       const { lake, open } = setUp();

@@ -87,7 +87,7 @@ describe("bars of a simulated market", () => {
       ["1w", "backward"],
       ["1Q", "forward"],
     ] as const;
-    for (const [period, adjust] of pickFrom(kinds, { few: 2, more: 6, all: 6 })) {
+    for (const [period, adjust] of pickFrom(kinds, { few: 1, more: 6, all: 6 })) {
       for (const day of [undefined, asOf, "2026-01-15"]) {
         const call = `adjusted('${period}', '${adjust}'${day ? `, as_of := DATE '${day}'` : ""})`;
         const found = await klines(reader, call, some);
@@ -109,7 +109,7 @@ describe("bars of a simulated market", () => {
     const calls = periods.flatMap((period) =>
       ["forward", "backward_additive", "none"].map((adjustment) => ({ period, adjustment })),
     );
-    for (const { period, adjustment } of pickFrom(calls, { few: 2, more: 6, all: 18 })) {
+    for (const { period, adjustment } of pickFrom(calls, { few: 1, more: 6, all: 18 })) {
       const name = `${period} ${adjustment}`;
       const short = `FROM adjusted('${period}', '${adjustment}')`;
       const long = `FROM adjusted('${period}', '${adjustment}', as_of := NULL)`;

@@ -143,7 +143,7 @@ function versionsOf(histories: readonly (readonly Omit<Version, "symbol" | "valu
   );
 }
 
-const runs = { numRuns: cases({ few: 6, more: 40, all: 400 }) };
+const runs = { numRuns: cases({ few: 4, more: 40, all: 400 }) };
 
 test("on each day the version counts that a reader of the news would take, whatever came later", async () => {
   await fc.assert(

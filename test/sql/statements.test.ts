@@ -87,7 +87,7 @@ describe("statements of a simulated market", () => {
   const versions = { balance_sheet: [] as Version[], cash_flow: [] as Version[], income: [] as Version[] };
   const dates = ["2023-04-30", "2024-02-10", "2024-09-02", "2025-06-30", "2026-03-31"];
   /** Other dates with another commit. */
-  const some = pickFrom(dates, { few: 2, more: 5, all: 5 });
+  const some = pickFrom(dates, { few: 1, more: 5, all: 5 });
 
   beforeAll(async () => {
     await fillSimulated(lake.location, { symbols: 24, days: 600, end: "2026-03-31", minuteDays: 0 });

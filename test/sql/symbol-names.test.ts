@@ -145,7 +145,7 @@ describe("names over time", () => {
         expect(await names()).toEqual(sorted(slowNames(changes)));
         expect(await names(asOf)).toEqual(sorted(slowNames(changes.filter(({ day }) => day <= asOf))));
       }),
-      { numRuns: cases({ few: 30, more: 200, all: 1000 }) },
+      { numRuns: cases({ few: 20, more: 200, all: 1000 }) },
     );
   });
 
@@ -201,7 +201,7 @@ describe("names over time", () => {
           await reader.run(
             `CREATE OR REPLACE VIEW raw.${table} AS SELECT * REPLACE (CASE WHEN symbol = '${symbol}' AND ${column} < DATE '${date}' THEN '${old}' ELSE symbol END AS symbol) FROM stored_${table}`,
           );
-        for (const [period, adjustment] of pickFrom(forms, { few: 2, more: 6, all: 6 }))
+        for (const [period, adjustment] of pickFrom(forms, { few: 1, more: 6, all: 6 }))
           for (const asOf of ["NULL", `DATE '${date}' + 20`, `DATE '${date}' - 1`]) {
             const found = (name: string): Promise<unknown[]> =>
               reader.json(

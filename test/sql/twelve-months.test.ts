@@ -51,7 +51,7 @@ test("of a flow that cumulates over any fiscal year, twelve months are the last 
         }
       },
     ),
-    { numRuns: cases({ few: 60, more: 400, all: 4000 }) },
+    { numRuns: cases({ few: 30, more: 400, all: 4000 }) },
   );
   expect(known).toBeGreaterThan(40);
 });
@@ -70,7 +70,7 @@ test("flows of quarters alone, however they grow and whatever the season, have n
         expect(await twelveMonths(session, flows), String(flows)).toEqual(Array(12).fill(null));
       },
     ),
-    { numRuns: cases({ few: 60, more: 400, all: 4000 }) },
+    { numRuns: cases({ few: 30, more: 400, all: 4000 }) },
   );
 });
 

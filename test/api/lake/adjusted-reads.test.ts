@@ -161,7 +161,7 @@ test("days and minutes of a simulated market are adjusted from segments, also as
   const symbols = found.rows().map(({ symbol }) => symbol);
   expect(symbols.length).toBeGreaterThan(3);
   const asOf = lake.clock.now() - 1;
-  for (const adjust of pickFrom(ADJUSTMENTS, { few: 2, more: 3, all: 5 }))
+  for (const adjust of pickFrom(ADJUSTMENTS, { few: 1, more: 3, all: 5 }))
     for (const [table, options] of [
       ["bars_1d", { symbols, adjust }],
       [

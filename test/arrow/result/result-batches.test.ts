@@ -56,7 +56,7 @@ describe("the batches of a query hold DuckDB's own values", () => {
           expect(plainRows(await throughIpc(sql, format))).toEqual(expected);
         },
       ),
-      { numRuns: cases({ few: 4, more: 16, all: 400 }) },
+      { numRuns: cases({ few: 2, more: 16, all: 400 }) },
     );
   });
 

@@ -137,7 +137,7 @@ describe("files of LEAN", () => {
   });
 
   test("prices times factors are the lake's, also by the events that an import reads of the files", async () => {
-    const numRuns = cases({ few: 4, more: 20, all: 100 });
+    const numRuns = cases({ few: 2, more: 20, all: 100 });
     await fc.assert(
       fc.asyncProperty(fc.tuple(anySymbol("AAA.US"), anySymbol("BBB.US")), async (symbols) => {
         const lake = await engineLake(symbols);

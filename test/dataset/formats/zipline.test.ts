@@ -178,6 +178,6 @@ test("prices by splits and dividends, as zipline's writer counts them, are the l
         expect(traded * later.reduce((product, { ratio }) => product * ratio, 1)).toBeCloseTo(adjusted, 9);
       }
     }),
-    { numRuns: cases({ few: 4, more: 20, all: 100 }) },
+    { numRuns: cases({ few: 2, more: 20, all: 100 }) },
   );
 });

@@ -204,7 +204,7 @@ test("each day's members, and those without bars, are those of a slow count; sur
           );
       }
     }),
-    { numRuns: cases({ few: 6, more: 20, all: 500 }) },
+    { numRuns: cases({ few: 4, more: 20, all: 500 }) },
   );
 });
 

@@ -389,7 +389,7 @@ test("of any window, what is permitted is changed neither by later bars nor by t
       expect(await valuesOf(checked, "all_bars", "2024-12-31")).toBe(known);
       expect(await valuesOf(checked, "turned_bars", LAST_KNOWN)).toBe(known);
     }),
-    { numRuns: 400 },
+    { numRuns: 200 },
   );
   expect(permitted).toBeGreaterThan(20);
 });

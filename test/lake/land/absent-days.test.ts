@@ -63,7 +63,7 @@ test("the weekdays of the stretches are those of which the last fact said that t
         expect(touching).toEqual([]);
       },
     ),
-    { numRuns: cases({ few: 12, more: 40, all: 400 }) },
+    { numRuns: cases({ few: 8, more: 40, all: 400 }) },
   );
 });
 

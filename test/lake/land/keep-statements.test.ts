@@ -191,7 +191,7 @@ test("a file's statements change what they say, and nothing else", async () => {
         expect(listed.map(({ place }) => place)).toEqual(replaced);
       }
     }),
-    { numRuns: cases({ few: 12, all: 300 }) },
+    { numRuns: cases({ few: 8, all: 300 }) },
   );
 });
 

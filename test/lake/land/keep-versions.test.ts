@@ -103,7 +103,7 @@ test("a file's instruments change what they say, and nothing else", async () => 
         );
       }
     }),
-    { numRuns: cases({ few: 12, all: 300 }) },
+    { numRuns: cases({ few: 8, all: 300 }) },
   );
 });
 

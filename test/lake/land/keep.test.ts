@@ -75,7 +75,7 @@ test.each([BARS_1D, BARS_1M])("$name: what files do not say is not changed", asy
         expect(listed.every(({ rule }) => rule === "duplicate_key")).toBe(true);
       }
     }),
-    { numRuns: cases({ few: 8, all: 400 }) },
+    { numRuns: cases({ few: 5, all: 400 }) },
   );
 });
 

@@ -188,6 +188,6 @@ test("the actions of an ex-date, as they were known on each day, are those of a 
         expect(priorities.toSorted((a, b) => a - b)).toEqual(priorities.map((_, i) => i + 1));
       }
     }),
-    { numRuns: cases({ few: 12, all: 200 }) },
+    { numRuns: cases({ few: 8, all: 200 }) },
   );
 });

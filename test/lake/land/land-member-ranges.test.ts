@@ -98,7 +98,7 @@ test("what was told counts until the lake saw the universe, what it saw from the
         expect(await membersOn(lake, day)).toEqual(expected.toSorted());
       },
     ),
-    { numRuns: cases({ few: 20, all: 300 }) },
+    { numRuns: cases({ few: 12, all: 300 }) },
   );
 });
 

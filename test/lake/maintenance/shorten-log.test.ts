@@ -55,7 +55,7 @@ async function findings(lake: Lake): Promise<readonly Finding[]> {
 
 async function contents(lake: Lake, from: number): Promise<object[]> {
   const found: object[] = [];
-  for (let version = from; version < 170; version += 7) {
+  for (let version = from; version < 170; version += 14) {
     found.push(contentOf(await readAt(lake, version)));
     const asOf = day(version / 2) + 1;
     found.push(contentOf(await readLog(folderStorage(lake.location), emptySnapshot(BARS_1D), { asOf })));
@@ -122,7 +122,7 @@ test("wherever it is ended, all versions that are to remain can be read, and the
   const before = await contents(original, 100);
   const options = { now: day(80) + 1, retentionMs: 7 * DAY_MS };
   const all = new Map(entries(original).map((name) => [name, readFileSync(join(logFolder(original), name))]));
-  for (const ended of [0, 1, 2, 60]) {
+  for (const ended of [0, 2, 60]) {
     for (const [name, content] of all) writeFileSync(join(logFolder(original), name), content);
     const inner = folderStorage(original.location);
     let left = ended;

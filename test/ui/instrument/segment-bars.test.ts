@@ -70,7 +70,7 @@ test("bars from segments are those of `adjusted`, in every period and adjustment
     rules: () => readExRules(reader.session),
     names: () => readNames(reader.session),
   });
-  const adjustments = pickFrom(ADJUSTMENTS, { few: 2, more: 3, all: 5 });
+  const adjustments = pickFrom(ADJUSTMENTS, { few: 1, more: 3, all: 5 });
   const found: string[] = [];
   for (const symbol of ["600519.SH", "00700.HK", "000001.SZ"])
     for (const period of PERIODS)

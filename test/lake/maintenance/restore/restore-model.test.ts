@@ -112,7 +112,7 @@ test("after any commits, restores, vacuums and checkpoints the table, its versio
         }
       }
     }),
-    { numRuns: cases({ few: 12, all: 200 }) },
+    { numRuns: cases({ few: 8, all: 200 }) },
   );
 });
 
