@@ -27,7 +27,7 @@ import {
 import { BARS_1D } from "../../src/schema/bars.js";
 import { temporaryFolder } from "../lake/temporary-lake.js";
 import { once } from "../once.js";
-import { pickFrom } from "../sweep.js";
+import { pickFrom, SWEEP } from "../sweep.js";
 import { countRequests } from "./count-requests.js";
 import { type Fault, type FaultyStore, type Passing, startFaultyStore } from "./faulty-store.js";
 import { laggingLists } from "./lagging-lists.js";
@@ -310,7 +310,7 @@ describe.skipIf(here === undefined)("a store behind a proxy that misbehaves", ()
     },
   );
 
-  once(
+  test.skipIf(SWEEP === "few")(
     "writers commit through a store that fails at random: each commit is there once, and none else",
     async () => {
       const { faulty, open, direct } = await setUp();

@@ -44,7 +44,7 @@ function barsOf(symbol: string, days: readonly string[]): TestBar[] {
 }
 
 const always = (symbol: string): TestBar[] => barsOf(symbol, DAYS);
-const STEADY = Array.from({ length: 30 }, (_, n) => `6000${String(n + 10)}.SH`);
+const STEADY = Array.from({ length: 18 }, (_, n) => `6000${String(n + 10)}.SH`);
 /** Its trades end before the dataset does. */
 const GONE = barsOf("600001.SH", weekdays("2024-11-01", "2024-12-06"));
 const GONE_LAST = barsOf("600999.SH", weekdays("2024-11-01", "2024-12-06"));
@@ -230,7 +230,7 @@ describe("days that are appended to long-parquet", () => {
     expect(steps).toEqual([1 / 3, 2 / 3, 1]);
   });
 
-  once("a symbol without a trade on any session has no rows", async () => {
+  test.skipIf(SWEEP === "few")("a symbol without a trade on any session has no rows", async () => {
     const lake = await lakeOf("saturday", [
       ...STEADY.slice(0, 3).flatMap(always),
       ...barsOf("00700.HK", ["2024-11-09"]),

@@ -33,7 +33,7 @@ const DAILY = definePipeline(DEFINITION);
 
 const at = (date: string): number => instantOf(parseTradingDate(date), "Asia/Shanghai");
 /** The weekdays of the winter, as trading days. */
-const DAYS = Array.from({ length: 120 }, (_, n) => at("2023-10-09") + n * DAY).filter(
+const DAYS = Array.from({ length: 72 }, (_, n) => at("2023-11-26") + n * DAY).filter(
   (ms) => ![0, 6].includes(new Date(ms + DAY / 2).getUTCDay()),
 );
 
