@@ -86,7 +86,7 @@ describe("names over time", () => {
   let reader: Session;
 
   beforeAll(async () => {
-    await fillSimulated(lake.location, { symbols: 24, days: 400, end: "2026-03-31", minuteDays: 6 });
+    await fillSimulated(lake.location, { symbols: 24, days: 400, end: "2026-03-31", minuteDays: 8 });
     reader = (await openReader(lake)).session;
     for (const table of ["bars_1d", "bars_1m", "absences_1d"])
       await reader.run(`CREATE TABLE stored_${table} AS FROM raw.${table}`);

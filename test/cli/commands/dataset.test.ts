@@ -59,7 +59,7 @@ describe("barlake dataset", () => {
     expect((await run("list")).stdout).toMatch(/\ncn-daily +qlib +\S+ to \S+ +\d+ +[\d,]+ +[\d.]+ [kM]B /);
     writeFileSync(join(folder, "calendars/day.txt"), "");
     const other = newLake();
-    await lakeUntil(other.lake.location, DAYS[100] as TradingDate);
+    await lakeUntil(other.lake.location, DAYS[12] as TradingDate, { minuteDays: 1 });
     const elsewhere = await runCli(["dataset", "verify", folder, "--lake", other.lake.location]);
     other.remove();
     expect(elsewhere.code).toBe(1);

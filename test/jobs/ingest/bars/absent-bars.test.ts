@@ -104,25 +104,3 @@ test("a symbol that is asked for a second time, and then comes cut, is paged bac
   expect(report).toMatchObject({ status: "complete", rows: 2 * days.length });
   expect((await parts.run({ ...DAILY, from: "2022-01-03" }, { symbols: SYMBOLS })).requests.sent).toBe(0);
 });
-
-test("of an unexplained window only the time remains open that no earlier response has settled", async () => {
-  const { service, clock, run } = await scriptedMarket(right({ "600519.SH": DAYS }), NOW);
-  const of = (date: string): number => Date.parse(`${date}T00:00:00+08:00`);
-  await run(DAILY, { symbols: SYMBOLS, from: "2024-01-10", to: "2024-01-20" });
-  clock.advance(1000);
-  // One request has the days before and after those that the first run has settled, and nothing comes.
-  const second = await run(DAILY, { symbols: ["000001.SZ"] });
-  expect(second).toMatchObject({ status: "partial", requests: { sent: 2 } });
-  expect(second.completeness[0]?.unexplained).toMatchObject([
-    { symbol: "000001.SZ", start: of("2024-01-01"), end: of("2024-01-10") },
-    { symbol: "000001.SZ", start: of("2024-01-20") },
-  ]);
-  expect(second.completeness[0]?.absent).toEqual([{ reason: "others_came", symbols: 1, sessions: 8 }]);
-  clock.advance(1000);
-  const before = service.seen.length;
-  await run(DAILY, { symbols: ["000001.SZ"] }, undefined, { rowCap: { "1d": 8 } });
-  const starts = service.seen.slice(before).map(({ query }) => Number(query.get("start_time")));
-  // Also at a cap that is lower than it was: nothing came, so nothing was cut. Both are on the way at
-  // once, and may arrive in either order.
-  expect(starts.sort((a, b) => a - b)).toEqual([of("2024-01-01"), of("2024-01-20")]);
-});

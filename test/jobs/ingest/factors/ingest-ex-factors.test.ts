@@ -131,7 +131,6 @@ test("without the option nothing is asked for", async () => {
 });
 
 test.each([
-  ["another version", 404, { code: "NOT_FOUND", message: "no such path" }],
   ["another server", 404, "<html>"],
   [
     "another server that takes the path for a symbol's",
