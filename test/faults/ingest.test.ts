@@ -102,30 +102,6 @@ once("the days that are checked again begin at the midnight of each region", asy
   });
 });
 
-once(
-  "while a session runs its bars are not final: the next run asks for that day again and replaces it",
-  async () => {
-    let close = 10;
-    const { service, clock, run, query } = await setUp((seen, response) => {
-      const data = newestBars(seen, { "600519.SH": DAYS });
-      const { timestamp = [], close: closes = [], high = [] } = data["600519.SH"] ?? {};
-      const n = timestamp.indexOf(DAYS[4] as number);
-      if (n >= 0) closes[n] = high[n] = close;
-      json(response, 200, { data });
-    }, Date.parse("2024-01-12T03:00:00Z"));
-    await run(DAILY, { symbols: ["600519.SH"] });
-    expect(await query("SELECT count(*)::INT AS n FROM bars_1d WHERE NOT is_final")).toEqual([{ n: 1 }]);
-    close = 11;
-    clock.advance(DAY);
-    const second = await run(DAILY, { symbols: ["600519.SH"] });
-    expect(Number(service.seen[1]?.query.get("start_time"))).toBe(DAYS[4]);
-    expect(second.landed).toMatchObject([{ inserted: 0, updated: 1 }]);
-    expect(await query("SELECT close, is_final FROM bars_1d ORDER BY trade_date DESC LIMIT 1")).toEqual([
-      { close: 11, is_final: true },
-    ]);
-  },
-);
-
 const CUTS = [
   ["of the first response", 3, 600],
   ["of a page", 6, 640],

@@ -16,22 +16,11 @@ describe.skipIf(!hasTerminal())("the shell at a terminal", () => {
   const historyOf = (place: string): string =>
     readFileSync(join(place, "state", "barlake", "sql_history"), "utf8");
 
-  test("runs statements over several lines, and leaves at Ctrl-D", async () => {
-    const { code, shown } = await run([
-      [PROMPT, `SELECT ';' AS a,${KEY.enter}`],
-      [/\.\.\.> /, `40 + 2 AS b;${KEY.enter}`],
-      [/1 row/, ""],
-      [PROMPT, KEY.ctrlD],
-    ]);
-    expect(code).toBe(0);
-    expect(shown).toMatch(/a +b\s+; +42/);
-  });
-
   test("stores whole statements for later sessions, and none that begins with a blank", async () => {
     const place = temporaryFolder();
     await run(
       [
-        [PROMPT, `SELECT 6 *${KEY.enter}`],
+        [PROMPT, `SELECT ';' AS a, 6 *${KEY.enter}`],
         [/\.\.\.> /, `  7 AS answer; -- said${KEY.enter}`],
         [/1 row/, ""],
         [PROMPT, ` SELECT 'secret';${KEY.enter}`],
@@ -41,11 +30,11 @@ describe.skipIf(!hasTerminal())("the shell at a terminal", () => {
       ],
       place,
     );
-    expect(historyOf(place)).toBe("SELECT 6 * 7 AS answer;\n.timing off\n");
+    expect(historyOf(place)).toBe("SELECT ';' AS a, 6 * 7 AS answer;\n.timing off\n");
     const { shown } = await run(
       [
         [PROMPT, `${KEY.up}${KEY.up}${KEY.enter}`],
-        [/answer\s+42[\s\S]*1 row/, ""],
+        [/a +answer\s+; +42[\s\S]*1 row/, ""],
         [PROMPT, KEY.ctrlD],
       ],
       place,
@@ -100,6 +89,8 @@ describe.skipIf(!hasTerminal())("the shell at a terminal", () => {
       [/first 19 rows; Enter shows more/, ""],
       [PROMPT, `.chart bar i i${KEY.enter}`],
       [/i by i/, ""],
+      [PROMPT, `.chart line i i${KEY.enter}`],
+      [/i by i[\s\S]*24\s/, ""],
       [PROMPT, KEY.enter],
       [/rows 20 to 25, the last/, ""],
       [PROMPT, KEY.enter],
@@ -107,6 +98,7 @@ describe.skipIf(!hasTerminal())("the shell at a terminal", () => {
       [/no more rows/, KEY.ctrlD],
     ]);
     expect(shown).toMatch(/\n24\s/);
+    expect(shown).toMatch(/[\u2801-\u28ff]{3}/);
   });
 
   test("columns that do not fit are named, and .mode lines shows all", async () => {
@@ -133,16 +125,5 @@ describe.skipIf(!hasTerminal())("the shell at a terminal", () => {
     ]);
     expect(code).toBe(0);
     expect(shown.replaceAll("\r", "")).toContain("  line 2:   clos FROM bars_1d\n            ^\n");
-  });
-
-  test(".chart draws the last result", async () => {
-    const { shown } = await run([
-      [PROMPT, `SELECT i, sin(i / 10) AS y FROM range(100) t(i);${KEY.enter}`],
-      [/Enter shows more/, ""],
-      [PROMPT, `.chart line i y${KEY.enter}`],
-      [/y by i[\s\S]*99\s/, ""],
-      [PROMPT, KEY.ctrlD],
-    ]);
-    expect(shown).toMatch(/[\u2801-\u28ff]{3}/);
   });
 });

@@ -1,5 +1,3 @@
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { EXIT } from "../../../../src/cli/cli.js";
 import { addOptimize, growthText } from "../../../../src/cli/commands/lake/optimize.js";
@@ -7,22 +5,20 @@ import { Lake } from "../../../../src/lake/lake.js";
 import { readLog } from "../../../../src/lake/log/read-log.js";
 import { emptySnapshot } from "../../../../src/lake/log/snapshot.js";
 import { BARS_1D, BARS_1M } from "../../../../src/schema/bars.js";
-import { land, openSession, temporaryFolder, temporaryLake } from "../../../lake/temporary-lake.js";
+import { land, openSession, temporaryLake } from "../../../lake/temporary-lake.js";
 import { runCli } from "../../run-cli.js";
 import { type CommandResult, runCommand } from "./run-command.js";
 
 const QUERY = "SELECT symbol, trade_date::VARCHAR AS date, close FROM bars_1d ORDER BY ALL";
 
-/** A lake that imports of one row each have left in as many files, three at most. */
+/** A lake with one row in each file, of which there are three at most. */
 async function scatteredLake(files = 3): Promise<string> {
-  const place = temporaryFolder();
-  const lake = join(place, "lake");
-  for (const [n, symbol] of ["600519.SH", "000001.SZ", "600000.SH"].slice(0, files).entries()) {
-    const file = join(place, `${symbol}.csv`);
-    writeFileSync(file, `date,open,high,low,close,volume\n2024-01-0${n + 2},10,11,9,10.${n},100\n`);
-    expect((await runCli(["import", "bars_1d", file, "--lake", lake])).code).toBe(0);
-  }
-  return lake;
+  const [lake, session] = [temporaryLake(), await openSession()];
+  for (const [n, symbol] of ["600519.SH", "000001.SZ", "600000.SH"].slice(0, files).entries())
+    await land(session, lake, BARS_1D, [
+      { symbol, at: `2024-01-0${n + 2}T00:00:00+08:00`, close: 10 + n / 10 },
+    ]);
+  return lake.location;
 }
 
 test("optimize compacts, shows what it did, and the views read the new files", async () => {
