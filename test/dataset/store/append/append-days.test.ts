@@ -310,7 +310,7 @@ describe("days that are appended one after the other", () => {
       for (const [n, source] of [join(folder, "whole"), later].entries()) {
         cpSync(first, out, { recursive: true });
         // Some files have got their cells, one of them a part of a cell, and others not yet.
-        for (const path of files.filter((_, n) => n % 3 > 0)) cpSync(join(source, path), join(out, path));
+        for (const path of files.filter((_, at) => at % 3 > 0)) cpSync(join(source, path), join(out, path));
         const [torn = ""] = files.filter((path) => path.includes("sh600106"));
         cpSync(join(source, torn), join(out, torn));
         truncateSync(join(out, torn), statSync(join(first, torn)).size + 3);
