@@ -86,7 +86,7 @@ describe.skipIf(!HAS_STORE)("a dataset of a lake on a store that is not well", (
   async function setUp() {
     const open = async (): Promise<Lake> => {
       const clock = { now: () => Date.now(), sleep: () => turn() };
-      const place = await openStorePlace(location, { env: stores.env, clock, retries: 2, timeoutMs: 500 });
+      const place = await openStorePlace(location, { env: stores.env, clock, retries: 2, timeoutMs: 60_000 });
       onTestFinished(() => place.store.close());
       const storage = objectStorage(place, { extensions: stores.env.BARLAKE_DUCKDB_EXTENSIONS });
       return new Lake(location, { environment: stores.env, storage, hasDatabase: false });
