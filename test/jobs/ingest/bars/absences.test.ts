@@ -134,7 +134,7 @@ test("days that nobody asked for are a hole: no event, and an audit names it, un
   ]);
   expect(await warnedOf(lake)).toEqual({
     closes: 1,
-    symbols: 1,
+    symbols: [STOCK],
     examples: [{ symbol: STOCK, date: "2024-01-26", last: "2024-01-16" }],
   });
   await daily();
@@ -278,7 +278,7 @@ test("imported bars in a time that the service lacks: the first bar of the servi
   await land(session, lake, BARS_1D, imported, { rejects });
   await daily();
   expect(await events()).toEqual([]);
-  expect(await warnedOf(lake)).toMatchObject({ closes: 1, symbols: 1 });
+  expect(await warnedOf(lake)).toMatchObject({ closes: 1, symbols: [STOCK] });
 });
 
 test("a ledger of an earlier version does not vouch for bars that were lost, nor for the time before a listing", async () => {
