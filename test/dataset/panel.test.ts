@@ -49,6 +49,30 @@ describe("a panel", () => {
     return new Map(rows.map(({ symbol, at, ...values }) => [`${symbol} ${at}`, values]));
   }
 
+  test("prices are adjusted however an expression names them, and what is not adjusted is the same beside them", async () => {
+    const plain = ["shares", { name: "million", sql: "amount / 1e6" }] as const;
+    const prices = [
+      { name: "column", sql: "close + 0" },
+      { name: "qualified", sql: "bars.close" },
+      { name: "of_row", sql: "struct_extract(bars, 'close')" },
+    ];
+    const adjusted = await cellsOf(await open({ fields: ["close", ...prices, ...plain] }));
+    const alone = new Map<string, Record<string, number>>();
+    for (const field of prices)
+      for (const [key, cell] of await cellsOf(await open({ fields: [field] })))
+        alone.set(key, { ...alone.get(key), ...cell });
+    const others = await cellsOf(await open({ fields: [...plain] }));
+    const traded = await cellsOf(await open({ fields: ["close"], adjustment: "none" }));
+    let differing = 0;
+    for (const [key, { close, shares, million, ...named }] of adjusted) {
+      expect(named, key).toEqual({ column: close, qualified: close, of_row: close });
+      expect(alone.get(key), key).toEqual(named);
+      expect(others.get(key), key).toEqual({ shares, million });
+      differing += Number(!Object.is(traded.get(key)?.close, close));
+    }
+    expect(differing).toBeGreaterThan(10);
+  });
+
   /** Cells that are not as SQL's rows have them, or not NaN where it has none; and how many rows there were. */
   async function compare(
     panel: LakePanel,

@@ -9,7 +9,7 @@ import { mentions, type NeededViews, type ResolvedField } from "../expression/re
 import type { Axes, AxisTables } from "../panel/axes.js";
 import type { Labels } from "../panel/block.js";
 import { type DatasetSpec, isIntraday } from "../spec.js";
-import { BAR_COLUMNS } from "./bar-columns.js";
+import { BAR_COLUMNS, type BarColumn } from "./bar-columns.js";
 import {
   blankUntraded,
   type CellBuffers,
@@ -34,7 +34,8 @@ export async function sqlCells(
     ...fields.map(({ source }) => (source.kind === "bar" ? `bars.${ident(source.column)}` : source.sql)),
     ...(hasCloses ? ["bars.close"] : []),
   ];
-  const query = cellsSql(isAdjusted(columns) ? spec : { ...spec, adjustment: "none" }, axes, views, columns);
+  const isAdjusted = hasCloses || fields.some(({ source }) => mayBeAdjusted(source));
+  const query = cellsSql(isAdjusted ? spec : { ...spec, adjustment: "none" }, axes, views, columns);
   // An invalid expression fails here, and not only with the first symbols.
   await session.run(`DESCRIBE ${query("true")}`).catch(async (error: unknown) => {
     for (const { name, source } of fields)
@@ -93,12 +94,18 @@ export async function sqlCells(
   }
 }
 
-/** Whether a column may depend on the adjustment. To read adjusted bars takes ten times as long as bars as traded. */
-function isAdjusted(columns: readonly string[]): boolean {
-  const adjusted = Object.entries(BAR_COLUMNS).filter(
-    ([name, { adjusted: sql, factor }]) => factor !== "none" || sql !== name,
-  );
-  return columns.some((sql) => adjusted.some(([name]) => mentions(sql, name)));
+/** Bar columns whose values depend on the adjustment. */
+const ADJUSTED = Object.entries<BarColumn>(BAR_COLUMNS).flatMap(([name, { adjusted, factor }]) =>
+  factor !== "none" || adjusted !== name ? [name] : [],
+);
+
+/**
+ * Whether a field may depend on the adjustment: an expression also where it names the rows of bars. To read adjusted bars takes
+ * ten times as long as bars as traded.
+ */
+function mayBeAdjusted(source: ResolvedField["source"]): boolean {
+  if (source.kind === "bar") return ADJUSTED.includes(source.column);
+  return [...ADJUSTED, "bars"].some((name) => mentions(source.sql, name));
 }
 
 /** @param query the cells of one field alone. @throws {UsageError} naming the field, where its expression is not valid. */
