@@ -51,6 +51,8 @@ const MAY_BE_SLOW: Readonly<Record<string, string>> = {
     "libraries of Python that compile themselves when they are loaded",
   "test/faults/killed.long.test.ts": "8 commands that are killed, and as many that go on",
   "test/dataset/build-dataset.test.ts": "four formats, each built four times",
+  "test/dataset/store/append/append-days.test.ts":
+    "five kinds of datasets are appended to day by day, and compared with builds",
   "test/lake/known-at.test.ts":
     "every view, macro and endpoint at the dates of nights, against the lake of each",
   "test/sql/look-ahead.test.ts": "every view as of several dates, on lakes cut at each of them",
