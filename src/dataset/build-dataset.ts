@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
 import { mkdir, open, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { UsageError } from "../core/errors.js";
@@ -162,7 +163,8 @@ export async function buildOfBlocks(
     const replace = existing !== "refuse";
     const expectReplaceable = async (): Promise<void> => {
       await refuseForeignFiles(storage);
-      claim ??= await claimPrefix(storage, { replace: existing === "replace" });
+      // Where nothing is, nothing is replaced: a mark would make a folder that is no dataset.
+      if (existsSync(folder)) claim ??= await claimPrefix(storage, { replace: existing === "replace" });
     };
     const make = (some: Kept | undefined): Promise<Manifest> => {
       if (some?.continued === undefined)

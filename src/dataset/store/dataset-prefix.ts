@@ -117,8 +117,8 @@ export async function claimPrefix(
 }
 
 /**
- * The state of the build that has marked a folder last; undefined where there is no mark. @throws {UsageError} where it
- * may be running.
+ * The process of the build that has marked a folder last, and has ended; undefined where there is no mark. @throws
+ * {UsageError} where it may be running.
  */
 export async function endedBuild(storage: Storage): Promise<string | undefined> {
   const last = (await readMarks(storage)).at(-1);

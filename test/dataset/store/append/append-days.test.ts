@@ -367,6 +367,22 @@ describe("days that are appended one after the other", () => {
     },
   );
 
+  once("a place where nothing is gets no mark before the dataset is there", async () => {
+    const out = join(temporaryFolder(), "out");
+    const storage = lake.storageAt(out);
+    const marked: string[] = [];
+    vi.spyOn(lake, "storageAt").mockImplementationOnce(() => ({
+      ...storage,
+      putIfAbsent(path, text) {
+        marked.push(path);
+        return storage.putIfAbsent(path, text);
+      },
+    }));
+    await build(out, 0, {}, "append");
+    expect(marked).toEqual([]);
+    expect(readdirSync(out)).not.toContain("unfinished.json");
+  });
+
   once("a file of somebody else in a folder of qlib's files stays there, and hinders no append", async () => {
     const out = join(temporaryFolder(), "out");
     await build(out, 0, {});
